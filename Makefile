@@ -1,0 +1,53 @@
+# Every target works on a machine that has Python 3.11+, make and git.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: demo test check lint types rooms wheel storm crash-steps histories lock clean
+.DEFAULT_GOAL := test
+
+# The lock holds names, versions and hashes; where the files come from is pip's configuration.
+$(READY): requirements.lock pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit("Gatewright needs Python 3.11 or newer; set PYTHON=python3.12, say.") if sys.version_info < (3, 11) else None'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	touch $(READY)
+
+demo: $(READY) ## run the dataset release on the bundled sample, from an embedded Temporal server to a Parquet file
+	$(BIN)/gatewright demo
+
+test: $(READY) ## every test, under 12 minutes on two cores; ARGS="tests/protocol" runs a part
+	$(BIN)/python -m pytest $(ARGS)
+
+check: lint types rooms wheel ## what a machine can see without running a pipeline
+
+lint: $(READY)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+
+types: $(READY)
+	$(BIN)/mypy
+
+rooms: $(READY) ## imports point downwards only
+	$(BIN)/lint-imports
+
+wheel: $(READY) ## the wheel is the folder gatewright/ and nothing else
+	$(BIN)/python -m pytest -q -p no:randomly tests/test_wheel.py --build-wheel
+
+storm: $(READY) ## 2,000 hostile messages against paused runs; figures in docs/storm.md
+	$(BIN)/python -m tests.storm --messages 2000
+
+crash-steps: $(READY) ## kill -9 of the worker in every step and at every gate
+	$(BIN)/python -m pytest tests/crash --full-crash
+
+histories: $(READY) ## record the histories under tests/histories anew (a protocol change)
+	$(BIN)/python -m tests.histories.record
+
+lock: ## compile requirements.lock from pyproject.toml (needs uv)
+	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate \
+		--extra dev pyproject.toml -o requirements.lock
+
+clean:
+	rm -rf $(VENV) dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

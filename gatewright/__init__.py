@@ -1,0 +1,1 @@
+"""Gates for durable pipelines on Temporal."""
