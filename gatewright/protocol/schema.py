@@ -1,0 +1,263 @@
+"""
+What an answer must look like: rendered from a type, or checked as JSON Schema.
+
+A schema that leaves this module can be shown, pinned and answered in any
+process: it is portable JSON, valid Draft 2020-12, complete in itself (every
+`$ref` is local and resolves), every pattern compiles with Python's `re`, and no
+schema applies itself to the same value again. decoding.py relies on all of
+these; a schema that breaks one is refused where the gate is made (A13).
+"""
+
+import copy
+import re
+from collections.abc import Iterator
+from functools import cache
+from typing import Any, TypeAlias
+
+from jsonschema import Draft202012Validator, FormatChecker
+from jsonschema.exceptions import SchemaError
+from pydantic import PydanticUserError, TypeAdapter
+from pydantic.errors import PydanticUndefinedAnnotation
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaWarningKind
+from referencing import Registry
+from referencing.exceptions import Unresolvable
+from referencing.jsonschema import DRAFT202012
+
+from .canonical import NotJson, canonical, check_json, json_path, settle
+
+JsonSchema: TypeAlias = dict[str, Any]
+"""A JSON Schema (Draft 2020-12) as a JSON object."""
+
+MAX_SCHEMA_BYTES = 128 * 1024
+"""The largest schema, as canonical JSON."""
+
+MAX_CHAIN = 16
+"""How many schemas may apply to one value, each by way of the one before (`$ref`, `anyOf` and so on)."""
+
+_ADVICE = (
+    "use a pydantic model, a dataclass, a TypedDict, an enum, a Literal, a plain type such as bool, str, int or "
+    "list[...], a JSON Schema as a dict, or None for any JSON"
+)
+_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+_MAPS = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
+_LISTS = ("prefixItems", "anyOf", "oneOf", "allOf")
+_ONES = (
+    "items",
+    "additionalProperties",
+    "contains",
+    "propertyNames",
+    "not",
+    "if",
+    "then",
+    "else",
+    "unevaluatedItems",
+    "unevaluatedProperties",
+    "contentSchema",
+)
+_IN_PLACE = frozenset({"anyOf", "oneOf", "allOf", "not", "if", "then", "else", "dependentSchemas"})
+"""Keywords whose schemas apply to the very same value, as `$ref` does."""
+
+_UNTYPABLE = (PydanticUserError, PydanticUndefinedAnnotation, TypeError, ValueError, AttributeError, RecursionError)
+
+
+class UnrenderableSchema(ValueError):  # noqa: N818 - a ruling on a schema, named for what it says
+    """The form of an answer cannot be shown or checked: what was given, why not, and what to do instead."""
+
+
+def render_schema(answer: Any) -> JsonSchema | None:
+    """
+    The JSON Schema of `answer`, in the key order in which a form shows it.
+
+    None means that any JSON is an answer, and stays None. A dict is taken as a
+    JSON Schema, checked and copied. Anything else is rendered by pydantic's
+    `TypeAdapter`. Raises `UnrenderableSchema`.
+    """
+    if answer is None:
+        return None
+    try:
+        schema = answer if isinstance(answer, dict) else _render_type(answer)
+        check_json(schema)
+        _check_schema(schema)
+    except NotJson as wrong:
+        raise UnrenderableSchema(f"the schema of {_named(answer)} is not portable JSON: {wrong}") from wrong
+    except _Unusable as wrong:
+        raise UnrenderableSchema(f"the schema of {_named(answer)} cannot be used: {wrong}") from wrong
+    return copy.deepcopy(schema)
+
+
+def adapter(answer: Any) -> TypeAdapter[Any] | None:
+    """
+    The pydantic adapter of a type, or None where `answer` is None or a JSON Schema.
+
+    Cached without bound: an adapter is a pure function of its type, and a
+    program has as many answer types as it has written down. The key holds the
+    type's text too, because `int | str == str | int` and their schemas differ.
+    Types that cannot be hashed are not cached. Raises `UnrenderableSchema`.
+    """
+    if answer is None or isinstance(answer, dict):
+        return None
+    try:
+        hash(answer)
+    except TypeError:
+        return _adapter.__wrapped__(answer, "")
+    return _adapter(answer, repr(answer))
+
+
+@cache
+def _adapter(answer: Any, _text: str) -> TypeAdapter[Any]:
+    try:
+        return TypeAdapter(answer)
+    except _UNTYPABLE as wrong:
+        raise UnrenderableSchema(
+            f"{_named(answer)} is not a type of answer: {_first_line(wrong)}; {_ADVICE}"
+        ) from wrong
+
+
+class _Renderer(GenerateJsonSchema):
+    """pydantic's renderer, which refuses where the original warns and leaves something out."""
+
+    def emit_warning(self, kind: JsonSchemaWarningKind, detail: str) -> None:
+        raise _Unusable(f"pydantic would leave something out ({kind}): {detail}")
+
+    def encode_default(self, dft: Any) -> Any:
+        # A set has no order of its own, and the schema's digest must not depend on one.
+        return settle(dft, super().encode_default(dft), numbers=False)
+
+
+def _render_type(answer: Any) -> JsonSchema:
+    known = adapter(answer)
+    try:
+        return {} if known is None else known.json_schema(schema_generator=_Renderer)
+    except _Unusable:
+        raise
+    except _UNTYPABLE as wrong:
+        raise UnrenderableSchema(
+            f"{_named(answer)} has no JSON Schema that a person could be shown: {_first_line(wrong)}; {_ADVICE}"
+        ) from wrong
+
+
+class _Unusable(Exception):  # noqa: N818 - internal, always turned into UnrenderableSchema
+    """What is wrong with a schema, before it is said whose schema it is."""
+
+
+def _check_schema(schema: JsonSchema) -> None:
+    if (size := len(canonical(schema))) > MAX_SCHEMA_BYTES:
+        raise _Unusable(f"it has {size:,} bytes, at most {MAX_SCHEMA_BYTES:,} are shown; ask for less at one gate")
+    if str(schema.get("$schema", _DIALECT)).rstrip("#") != _DIALECT:
+        raise _Unusable(f"it is written for {schema['$schema']!r}; write it for {_DIALECT!r} or leave `$schema` out")
+    try:
+        # Without format checks, which depend on what else is installed.
+        Draft202012Validator.check_schema(schema, format_checker=FormatChecker(formats=()))
+    except SchemaError as wrong:
+        raise _Unusable(f"{json_path(wrong.path)}: {_shortened(wrong.message)}") from wrong
+    except RecursionError as wrong:
+        raise _Unusable("it is nested too deep; name the inner schemas in `$defs` and refer to them") from wrong
+    nodes = dict(_nodes(schema, ()))
+    for path, node in nodes.items():
+        _check_node(node, path)
+        if (ref := node.get("$ref")) is not None:
+            _check_ref(schema, ref, path, nodes)
+    try:
+        chain = longest_chain(schema)
+    except (UnrenderableSchema, RecursionError) as wrong:
+        raise _Unusable(str(wrong)) from wrong
+    if chain > MAX_CHAIN:
+        raise _Unusable(f"{chain} schemas in a row apply to one value, at most {MAX_CHAIN} may; merge some of them")
+
+
+def _nodes(node: Any, path: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], JsonSchema]]:
+    """Every schema object within `node`, with its path; true and false are schemas too, but have no parts."""
+    if isinstance(node, dict):
+        yield path, node
+        for keyword, key, part in _subschemas(node):
+            yield from _nodes(part, (*path, keyword) if key is None else (*path, keyword, key))
+
+
+def _subschemas(node: JsonSchema) -> Iterator[tuple[str, str | int | None, Any]]:
+    """The schemas directly within `node`: keyword, key or index, schema."""
+    for keyword, value in node.items():
+        if keyword in _MAPS:
+            yield from ((keyword, key, part) for key, part in value.items())
+        elif keyword in _LISTS:
+            yield from ((keyword, index, part) for index, part in enumerate(value))
+        elif keyword in _ONES:
+            yield keyword, None, value
+
+
+def _check_node(node: JsonSchema, path: tuple[str | int, ...]) -> None:
+    """Refuse what one schema object alone can get wrong beyond the rules of its dialect."""
+    for keyword in ("$dynamicRef", "$dynamicAnchor", "$recursiveRef"):
+        if keyword in node:
+            raise _Unusable(f"{json_path(path)}: `{keyword}` is not supported; use `$ref`")
+    for keyword in ("$id", "$schema"):
+        if path and keyword in node:
+            raise _Unusable(f"{json_path(path)}: `{keyword}` is only taken at the root; remove it")
+    for pattern in [node.get("pattern"), *node.get("patternProperties", {})]:
+        if pattern is None:
+            continue
+        try:
+            re.compile(pattern)
+        except (re.error, OverflowError, RecursionError) as wrong:
+            raise _Unusable(
+                f"{json_path(path)}: Python's `re` cannot compile the pattern {_shortened(repr(pattern))} ({wrong}); "
+                "rewrite it, or check it in the pipeline"
+            ) from wrong
+
+
+def _check_ref(schema: JsonSchema, ref: str, path: tuple[str | int, ...], nodes: dict[Any, JsonSchema]) -> None:
+    """Refuse a reference that leaves `schema` or does not lead to one of the schemas in it."""
+    if not ref.startswith("#"):
+        raise _Unusable(f"{json_path(path)}: `$ref` {_shortened(repr(ref))} leaves the schema; copy it under `$defs`")
+    try:
+        target = resolve(schema, ref)
+    except (Unresolvable, ValueError, TypeError, LookupError) as wrong:
+        raise _Unusable(f"{json_path(path)}: `$ref` {_shortened(repr(ref))} leads nowhere; name a schema") from wrong
+    if not isinstance(target, bool) and not any(target is node for node in nodes.values()):
+        raise _Unusable(
+            f"{json_path(path)}: `$ref` {_shortened(repr(ref))} does not lead to a schema; keep shared ones in `$defs`"
+        )
+
+
+def resolve(schema: JsonSchema, ref: str) -> Any:
+    """What the local reference `ref` ("#", "#/$defs/Node", "#anchor") names within `schema`."""
+    registry: Registry[Any] = Registry()
+    return registry.resolver_with_root(DRAFT202012.create_resource(schema)).lookup(ref).contents
+
+
+def longest_chain(schema: JsonSchema) -> int:
+    """
+    How many schemas within `schema` at most apply to one value, each by way of the one before.
+
+    Raises `UnrenderableSchema` where one applies itself to the same value
+    again: checking it would never end.
+    """
+    lengths: dict[int, int] = {}
+
+    def length(node: Any, open_: frozenset[int]) -> int:
+        if not isinstance(node, dict):
+            return 0
+        if id(node) in open_:
+            raise UnrenderableSchema("the schema applies itself to the same value without end; untie it")
+        if id(node) not in lengths:
+            parts = [part for keyword, _, part in _subschemas(node) if keyword in _IN_PLACE]
+            if "$ref" in node:
+                parts.append(resolve(schema, node["$ref"]))
+            within = open_ | {id(node)}
+            lengths[id(node)] = 1 + max((length(part, within) for part in parts), default=0)
+        return lengths[id(node)]
+
+    return max(length(node, frozenset()) for _, node in _nodes(schema, ()))
+
+
+def _named(answer: Any) -> str:
+    if isinstance(answer, dict):
+        return "the gate's JSON Schema"
+    return _shortened(answer.__qualname__ if isinstance(answer, type) else repr(answer))
+
+
+def _first_line(error: BaseException) -> str:
+    return _shortened(str(error).partition("\n")[0])
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= 200 else text[:199] + "…"
