@@ -1,0 +1,49 @@
+"""
+The store: the database beside Temporal.
+
+It lists sessions, runs and gates, and remembers refusals, archives and effects.
+It never decides: what a run may do is Temporal's word, and what an answer is
+worth is the protocol's. Two things in it cannot be rebuilt from Temporal, and
+so must be kept with care: the numbers of a session's runs, and the ledger.
+
+Every method is synchronous and safe to call from any thread and from many
+processes at once; asynchronous callers use `asyncio.to_thread`.
+"""
+
+from .database import default_url
+from .errors import LedgerConflict, OpeningConflict, SessionOpen, StoreError, StoreUnavailable
+from .gates import GateOrder
+from .ledger import Ledger
+from .records import (
+    GATE_STATES,
+    RUN_CLOSED,
+    RUN_OPEN,
+    GateRow,
+    Intention,
+    LedgerEntry,
+    RefusalRow,
+    RunRecord,
+    SessionKey,
+)
+from .store import Store
+
+__all__ = [
+    "GATE_STATES",
+    "RUN_CLOSED",
+    "RUN_OPEN",
+    "GateOrder",
+    "GateRow",
+    "Intention",
+    "Ledger",
+    "LedgerConflict",
+    "LedgerEntry",
+    "OpeningConflict",
+    "RefusalRow",
+    "RunRecord",
+    "SessionKey",
+    "SessionOpen",
+    "Store",
+    "StoreError",
+    "StoreUnavailable",
+    "default_url",
+]

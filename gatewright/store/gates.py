@@ -1,0 +1,243 @@
+"""
+The gate index: which occurrences stand open, and how the others were settled.
+
+It serves the inbox and the CLI, and is written after the fact by whoever learns
+of it, so news may come twice or in the wrong order. What stands is therefore
+the same whatever the order:
+
+1. Settled wins over open, and a gate of a closed run is not open.
+2. What is known of a settlement wins over `closed`, which only says that the
+   run ended; otherwise the later settlement wins.
+"""
+
+from collections.abc import Collection
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+from pydantic import JsonValue
+from sqlalchemy import ColumnElement, Connection, Select, and_, delete, func, insert, literal, select, true, update
+
+from . import schema
+from .columns import Line, storable
+from .errors import StoreError
+from .records import GATE_STATES, RUN_CLOSED, GateRow, SessionKey
+from .room import Room, queue_of
+
+_GATES = schema.gates.c
+_SETTLEMENT = ("state", "closed_at", "answer_id", "principal", "channel", "response", "receipt_digest")
+# Of two settlements at the same instant, the one that builds on the other is the later.
+_RANK = {"expired": 0, "answered": 1, "blocked": 2, "superseded": 3}
+
+GateOrder = Literal["opened_at", "deadline", "closed_at"]
+"""What a listing of gates is sorted by."""
+
+
+class GateIndex(Room):
+    """The part of the store that lists gates."""
+
+    def open_gate(self, row: GateRow) -> None:
+        """List a gate as it was opened; repeating it, or coming late, never opens it again."""
+        _check(row)
+        with self._database.write(queue_of(row.workflow_id)) as connection:
+            known = _gate(connection, row.workflow_id, row.interrupt_id)
+            _put(connection, _run_closed(connection, row if known is None else _together(known, row)), known)
+
+    def settle_gate(
+        self,
+        workflow_id: str,
+        interrupt_id: str,
+        *,
+        state: str,
+        at: datetime,
+        answer_id: str | None = None,
+        principal: str | None = None,
+        channel: str | None = None,
+        response: JsonValue = None,
+        receipt_digest: str | None = None,
+    ) -> None:
+        """
+        Note how and when a gate was settled; what is `None` stays as it was.
+
+        A gate that was never listed gets a row that says only this, under its
+        interrupt id and with visit 0; `open_gate` fills in the rest.
+        """
+        given = {
+            "answer_id": answer_id,
+            "principal": principal,
+            "channel": channel,
+            "response": response,
+            "receipt_digest": receipt_digest,
+        }
+        with self._database.write(queue_of(workflow_id)) as connection:
+            known = _gate(connection, workflow_id, interrupt_id)
+            before = known or _undescribed(workflow_id, interrupt_id, at)
+            said = {name: value for name, value in given.items() if value is not None}
+            after = GateRow(**dict(before) | said | {"state": state, "closed_at": at})
+            _check(after)
+            if state == "open":
+                raise StoreError("a gate is not settled by being open; list it with open_gate")
+            if known is None or known.state == "open" or _weight(after) > _weight(known):
+                _put(connection, after, known)
+
+    def gate(self, workflow_id: str, interrupt_id: str) -> GateRow | None:
+        """The gate as it is listed, or `None`."""
+        with self._database.read() as connection:
+            return _gate(connection, workflow_id, interrupt_id)
+
+    def gates(
+        self,
+        *,
+        run: str | None = None,
+        session: SessionKey | None = None,
+        app: str | None = None,
+        pipeline: str | None = None,
+        gate: str | None = None,
+        states: Collection[str] | None = None,
+        search: str | None = None,
+        order: GateOrder = "opened_at",
+        descending: bool = True,
+        limit: int = 100,
+        offset: int = 0,
+    ) -> list[GateRow]:
+        """
+        List gates; `search` looks for the text, whatever its case, in message, gate and workflow id.
+
+        Gates without a deadline (or not yet closed) come last in either
+        direction when the list is sorted by it.
+        """
+        if order not in {"opened_at", "deadline", "closed_at"}:
+            raise StoreError(f"gates cannot be sorted by {order!r}; use opened_at, deadline or closed_at")
+        condition = self._filter(
+            workflow_id=run, session=session, app=app, pipeline=pipeline, gate=gate, states=states, search=search
+        )
+        columns = (_GATES[order], _GATES.workflow_id, _GATES.interrupt_id)
+        sorts = [column.desc() if descending else column.asc() for column in columns]
+        query = (
+            select(schema.gates)
+            .where(condition)
+            .order_by(sorts[0].nulls_last(), *sorts[1:])
+            .limit(max(limit, 0))
+            .offset(max(offset, 0))
+        )
+        with self._database.read() as connection:
+            return _rows(connection, query)
+
+    def count_gates(
+        self,
+        *,
+        run: str | None = None,
+        session: SessionKey | None = None,
+        app: str | None = None,
+        pipeline: str | None = None,
+        gate: str | None = None,
+        states: Collection[str] | None = None,
+        search: str | None = None,
+    ) -> dict[str, int]:
+        """How many gates are in each state, filtered as in `gates`; a state without gates is left out."""
+        condition = self._filter(
+            workflow_id=run, session=session, app=app, pipeline=pipeline, gate=gate, states=states, search=search
+        )
+        query = (
+            select(_GATES.state, func.count().label("gates"))
+            .where(condition)
+            .group_by(_GATES.state)
+            .order_by(_GATES.state)
+        )
+        with self._database.read() as connection:
+            return {row.state: row.gates for row in connection.execute(query)}
+
+    def replace_index(self, workflow_id: str, rows: list[GateRow]) -> None:
+        """
+        Replace all rows of one run by these, as `gatewright reindex` read them from Temporal.
+
+        The rows are taken as they are: a reset may have opened a gate again.
+        """
+        for row in rows:
+            _check(row)
+            if row.workflow_id != workflow_id:
+                raise StoreError(f"{row.interrupt_id} belongs to {row.workflow_id}, not to {workflow_id}")
+        with self._database.write(queue_of(workflow_id)) as connection:
+            connection.execute(delete(schema.gates).where(_GATES.workflow_id == workflow_id))
+            for row in rows:
+                _put(connection, row, None)
+
+    def _filter(
+        self, *, states: Collection[str] | None, search: str | None, session: SessionKey | None, **equal: str | None
+    ) -> ColumnElement[bool]:
+        equal["session_path"] = None if session is None else session.path
+        conditions: list[ColumnElement[bool]] = [
+            _GATES[name] == value for name, value in equal.items() if value is not None
+        ]
+        if states is not None:
+            conditions.append(_GATES.state.in_(states))
+        if search:
+            # Not LIKE: its wildcards would need escapes, and SQLite limits its length.
+            position = func.strpos if self._database.file is None else func.instr
+            conditions.append(position(_GATES.haystack, literal(search.casefold(), Line)) > 0)
+        return and_(true(), *conditions)
+
+
+def _check(row: GateRow) -> None:
+    if row.state not in GATE_STATES:
+        raise StoreError(f"{row.state!r} is not a state of a gate; it is one of {', '.join(sorted(GATE_STATES))}")
+
+
+def _rows(connection: Connection, query: Select[Any]) -> list[GateRow]:
+    return [
+        GateRow(**{name: row[name] for name in GateRow.model_fields}) for row in connection.execute(query).mappings()
+    ]
+
+
+def _gate(connection: Connection, workflow_id: str, interrupt_id: str) -> GateRow | None:
+    this = (_GATES.workflow_id == workflow_id, _GATES.interrupt_id == interrupt_id)
+    rows = _rows(connection, select(schema.gates).where(*this))
+    return rows[0] if rows else None
+
+
+def _undescribed(workflow_id: str, interrupt_id: str, at: datetime) -> GateRow:
+    return GateRow(
+        workflow_id=workflow_id,
+        interrupt_id=interrupt_id,
+        gate=interrupt_id,
+        visit=0,
+        kind="",
+        pipeline="",
+        branch="",
+        message="",
+        digest="",
+        opened_at=at,
+    )
+
+
+def _together(known: GateRow, row: GateRow) -> GateRow:
+    settled = row if known.state == "open" else known
+    changes = {name: getattr(settled, name) for name in _SETTLEMENT}
+    return row.model_copy(update=changes | {"refusals": max(known.refusals, row.refusals)})
+
+
+def _run_closed(connection: Connection, row: GateRow) -> GateRow:
+    if row.state != "open":
+        return row
+    query = select(schema.runs.c.closed_at).where(
+        schema.runs.c.workflow_id == row.workflow_id, schema.runs.c.standing.in_(RUN_CLOSED)
+    )
+    found = connection.execute(query).one_or_none()
+    return row if found is None else row.model_copy(update={"state": "closed", "closed_at": found.closed_at})
+
+
+def _weight(row: GateRow) -> tuple[bool, datetime, int]:
+    return row.state != "closed", row.closed_at or datetime.min.replace(tzinfo=UTC), _RANK.get(row.state, 0)
+
+
+def _put(connection: Connection, row: GateRow, known: GateRow | None) -> None:
+    session, _ = SessionKey.of_workflow(row.workflow_id)
+    values = dict(row) | {
+        "session_path": session.path,
+        "app": session.app,
+        "haystack": storable(f"{row.message}\n{row.gate}\n{row.workflow_id}".casefold()),
+    }
+    if known is None:
+        connection.execute(insert(schema.gates).values(values))
+    else:
+        this = (_GATES.workflow_id == row.workflow_id, _GATES.interrupt_id == row.interrupt_id)
+        connection.execute(update(schema.gates).where(*this).values(values))

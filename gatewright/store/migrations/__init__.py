@@ -1,0 +1,1 @@
+"""The schema's history, one file per revision; applied by `gatewright.store.migrate`."""

@@ -1,0 +1,1 @@
+"""The revisions; a new one is also named in `gatewright.store.migrate.REVISIONS`."""
