@@ -1,0 +1,40 @@
+"""
+The activity side: steps and effects, and the protocol of intent and receipt over the ledger.
+
+A *step* is work without outward consequence and is safe to repeat; an *effect*
+is something done to the world, once per key. Declare either with a decorator,
+call it from a workflow with `Frame.perform`, and it runs as a Temporal activity.
+"""
+
+from gatewright.protocol.call import Call
+
+from .declare import (
+    CannotTell,
+    Declaration,
+    DidNotHappen,
+    EffectKind,
+    Happened,
+    Reconciliation,
+    declaration_of,
+    effect,
+    step,
+)
+from .interceptor import CALL_HEADER, EffectsInterceptor, NotPerformed, current_call, heartbeat
+
+__all__ = [
+    "CALL_HEADER",
+    "Call",
+    "CannotTell",
+    "Declaration",
+    "DidNotHappen",
+    "EffectKind",
+    "EffectsInterceptor",
+    "Happened",
+    "NotPerformed",
+    "Reconciliation",
+    "current_call",
+    "declaration_of",
+    "effect",
+    "heartbeat",
+    "step",
+]
