@@ -1,0 +1,241 @@
+"""
+The desk of a run: where answers come in, are judged one after the other, and where the record can be read.
+
+Two doors lead to one admission: the signal, which survives anything, and the
+update, whose reply is the verdict. Both are dynamic handlers, because only
+those are given every delivery, whatever its name and arguments.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, TypeVar, cast
+
+from pydantic import ValidationError
+from temporalio import workflow
+from temporalio.api.sdk.v1 import WorkflowMetadata
+from temporalio.common import RawValue
+from temporalio.exceptions import ApplicationError
+
+from gatewright.protocol.admission import Admission, Admitted, Pending, Repeated, admit, unreadable
+from gatewright.protocol.answer import Evidence, Message
+from gatewright.protocol.book import Book
+from gatewright.protocol.canonical import canonical, plain
+from gatewright.protocol.decoding import Fault
+from gatewright.protocol.entries import DeadLettered, Objection, Refusal, Refused
+from gatewright.protocol.gate import Gate
+from gatewright.protocol.schema import adapter
+from gatewright.temporal import names
+from gatewright.temporal.door import Read, Unreadable, preview, read
+from gatewright.temporal.views import gates_page, receipts_page, refusals_view, transcript_page
+
+T = TypeVar("T")
+
+
+class Desk:
+    """Judges what is delivered to one run and writes it into its book."""
+
+    def __init__(self, book: Book) -> None:
+        self.book = book
+        self.known: dict[str, Gate[Any]] = {}
+        """Open gates by interrupt id, as today's code wrote them: for checks that no replay repeats."""
+        self._lock = asyncio.Lock()
+        self._other_signals: Callable[..., Any] | None = None
+        self._other_updates: Callable[..., Any] | None = None
+        self._own_metadata: Callable[..., Any] | None = None
+
+    def serve(self) -> None:
+        """Register the doors and the queries with the workflow that is being made; its own dynamic handlers stay in use."""
+        self._other_signals = workflow.get_dynamic_signal_handler()
+        self._other_updates = workflow.get_dynamic_update_handler()
+        workflow.set_dynamic_signal_handler(self._on_signal)
+        workflow.set_dynamic_update_handler(self._on_update, validator=self._validate)
+        workflow.set_query_handler(names.QUERY_GATES, self._query_gates)
+        workflow.set_query_handler(names.QUERY_TRANSCRIPT, self._query_transcript)
+        workflow.set_query_handler(names.QUERY_RECEIPTS, self._query_receipts)
+        workflow.set_query_handler(names.QUERY_REFUSALS, self._query_refusals)
+        workflow.set_query_handler(names.QUERY_JUDGE, self._query_judge)
+        workflow.set_query_handler(names.QUERY_VERDICT, self._query_verdict)
+        self._own_metadata = workflow.get_query_handler(names.QUERY_METADATA)
+        workflow.set_query_handler(names.QUERY_METADATA, self._query_metadata)
+
+    # The doors
+
+    async def _on_signal(self, name: str, args: Sequence[RawValue]) -> None:
+        if name != names.ANSWER and self._other_signals is not None:
+            await _call(self._other_signals, name, args)
+            return
+        ruling = await self._deliver(name, args, "signal")
+        if isinstance(ruling, Refused):
+            # Nobody waits for the verdict of a signal, so it is at least said here.
+            workflow.logger.warning("a signal was refused: %s: %s", ruling.refusal.value, ruling.reason)
+
+    async def _on_update(self, name: str, args: Sequence[RawValue]) -> Any:
+        if name != names.ANSWER and self._other_updates is not None:
+            return await _call(self._other_updates, name, args)
+        return (await self._deliver(name, args, "update")).model_dump(mode="json")
+
+    def _validate(self, name: str, args: Sequence[RawValue]) -> None:
+        """
+        Turn away, without history, what need not or cannot be recorded.
+
+        Oversized messages, refusals beyond those that the book keeps, and
+        answers that today's type would not take: none of these depends on the
+        book alone, and a validator, unlike a handler, is never replayed.
+        """
+        if name != names.ANSWER:
+            return
+        delivery = read(args, "update")
+        if isinstance(delivery, Unreadable):
+            ruling: Admission = unreadable(self.book, delivery.reason, delivery.evidence, at=workflow.now())
+        else:
+            ruling = admit(self.book, delivery.message, delivery.evidence, at=workflow.now())
+        turn_away = False
+        if isinstance(ruling, Admitted):
+            ruling = self._untyped(ruling) or ruling
+            turn_away = True
+        elif isinstance(ruling, Refused):
+            too_large = ruling.refusal is Refusal.TOO_LARGE
+            turn_away = too_large or self.book.tally(ruling.objections[0].interrupt_id).full
+        if turn_away and isinstance(ruling, Refused):
+            raise ApplicationError(
+                f"{ruling.refusal.value}: {ruling.reason}",
+                ruling.model_dump(mode="json"),
+                type=names.ERROR_REFUSED,
+                non_retryable=True,
+            )
+
+    def _untyped(self, admitted: Admitted) -> Refused | None:
+        """The refusal of answers that the recorded schema takes and the gate's type, by rules of its own, does not."""
+        for entry in admitted.entries:
+            gate = self.known.get(entry.occurrence.interrupt_id)
+            if gate is None or entry.answer.failure is not None:
+                continue
+            pinned = self.book.gates[entry.occurrence.interrupt_id].gate
+            if pinned is None or pinned.response_schema != gate.response_schema:
+                # The type changed while the person was reading: what was shown is what counts, so the answer is
+                # admitted, and the frame asks again for what today's type wants besides.
+                continue
+            try:
+                typed(gate, entry.value)
+            except ValidationError as wrong:
+                faults = tuple(
+                    Fault(path="$" + "".join(f".{part}" for part in error["loc"]), message=error["msg"])
+                    for error in wrong.errors(include_url=False, include_context=False, include_input=False)
+                )
+                words = "; ".join(f"{fault.path}: {fault.message}" for fault in faults[:5])
+                objection = Objection(
+                    refusal=Refusal.INVALID,
+                    reason=f"the response does not fit what {gate.name!r} asks: {words}",
+                    interrupt_id=entry.occurrence.interrupt_id,
+                    answer_id=entry.answer.answer_id,
+                    faults=faults,
+                    armed=True,
+                    open=tuple(record.interrupt_id for record in self.book.open[:50]),
+                )
+                return Refused(
+                    at=workflow.now(),
+                    objections=(objection,),
+                    principal=entry.answer.principal,
+                    channel=entry.answer.channel,
+                    door="update",
+                )
+        return None
+
+    async def _deliver(self, name: str, args: Sequence[RawValue], door: str) -> Admission:
+        """One delivery, judged and written in the order of arrival."""
+        async with self._lock:
+            if name != names.ANSWER:
+                raw = read(args, door)
+                delivery: Read | Unreadable = Unreadable(
+                    f"{door} {name[:100]!r} is not known; answers come as {names.ANSWER!r}",
+                    raw.preview if isinstance(raw, Unreadable) else preview(args),
+                    raw.evidence,
+                )
+            else:
+                delivery = read(args, door)
+            at = workflow.now()
+            if isinstance(delivery, Unreadable):
+                ruling: Admission = unreadable(self.book, delivery.reason, delivery.evidence, at=at)
+                self.book.write(
+                    DeadLettered(
+                        at=at,
+                        door=door,
+                        name=name[:200].encode("utf-8", "backslashreplace").decode(),
+                        reason=delivery.reason.encode("utf-8", "backslashreplace").decode(),
+                        size=delivery.evidence.size,
+                        preview=delivery.preview,
+                    )
+                )
+            else:
+                ruling = admit(self.book, delivery.message, delivery.evidence, at=at)
+            match ruling:
+                case Admitted(entries=entries):
+                    self.book.write(*entries)
+                case Refused():
+                    self.book.write(ruling)
+                case Repeated() | Pending():
+                    pass
+            return ruling
+
+    # Queries
+
+    def _query_metadata(self) -> WorkflowMetadata:
+        """
+        What Temporal tells its UI of this workflow, with `answer` by name.
+
+        A dynamic handler has no name there, and the UI offers only named
+        signals and updates.
+        """
+        told = self._own_metadata() if self._own_metadata else WorkflowMetadata()
+        for definitions in (told.definition.signal_definitions, told.definition.update_definitions):
+            definitions.add(name=names.ANSWER, description='Answer a gate: {"interruptId": ..., "response": ...}')
+        return cast("WorkflowMetadata", told)
+
+    def _query_gates(self, start: int = 0) -> dict[str, Any]:
+        return gates_page(self.book, start).model_dump(mode="json")
+
+    def _query_transcript(self, after: int = 0) -> dict[str, Any]:
+        return transcript_page(self.book, after).model_dump(mode="json")
+
+    def _query_receipts(self, after: int = 0) -> dict[str, Any]:
+        return receipts_page(self.book, after).model_dump(mode="json")
+
+    def _query_refusals(self) -> dict[str, Any]:
+        return refusals_view(self.book).model_dump(mode="json")
+
+    def _query_judge(self, message: dict[str, Any]) -> dict[str, Any]:
+        """What would be ruled if this message came now; nothing is recorded."""
+        size = len(canonical(plain(message)))
+        ruling = admit(self.book, Message.model_validate(message), Evidence(size=size, door="query"), at=workflow.now())
+        if isinstance(ruling, Admitted):
+            ruling = self._untyped(ruling) or ruling
+        return ruling.model_dump(mode="json")
+
+    def _query_verdict(self, answer_id: str, content: str | None = None, attempt: str = "") -> dict[str, Any] | None:
+        """
+        What was ruled on the answer of this id and content digest; None where it has not been judged or is not kept.
+
+        With `attempt`, a refusal of an earlier delivery of the same answer is not taken for this one's.
+        """
+        record = self.book.answered_as(answer_id)
+        # The same id with other content was refused as a conflict: the first one's receipt is not its verdict.
+        if record and record.answered and content in {None, record.answered.answer.content_digest}:
+            return Admitted(receipts=(record.answered.receipt,)).model_dump(mode="json")
+        kept = [entry for tally in self.book.refusals.values() for entry in tally.kept]
+        for entry in sorted(kept, key=lambda entry: entry.at, reverse=True):
+            named = any(objection.answer_id == answer_id for objection in entry.objections)
+            if entry.attempt == attempt if attempt else named:
+                return cast("dict[str, Any]", entry.model_dump(mode="json"))
+        return None
+
+
+def typed(gate: Gate[T], value: Any) -> T:
+    """The value in the gate's own type, as the pipeline knows it today; `ValidationError` where it does not fit."""
+    known = None if isinstance(gate.answer, dict) else adapter(gate.answer)
+    return cast("T", value if known is None else known.validate_python(value))
+
+
+async def _call(handler: Callable[..., Any], name: str, args: Sequence[RawValue]) -> Any:
+    """Hand a message on to the dynamic handler that the application had before the frame."""
+    result = handler(name, args)
+    return await result if isinstance(result, Awaitable) else result

@@ -1,0 +1,423 @@
+"""
+The frame that a workflow hosts: `ask`, `perform` and `say`.
+
+Construct it in `@workflow.init`, because answers can arrive before `run` does.
+This file owns no rules: it carries answers in, writes what admission ruled, and
+waits.
+
+    @workflow.defn
+    class Release:
+        @workflow.init
+        def __init__(self, request: Request) -> None:
+            self.frame = Frame()
+
+        @workflow.run
+        async def run(self, request: Request) -> str:
+            confirmed = await self.frame.ask(Gate("confirm", answer=Confirmation))
+            return await self.frame.perform(publish, request, authorised_by=confirmed)
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Any, Generic, TypeVar, cast, overload
+
+from pydantic import ValidationError
+from temporalio import workflow
+from temporalio.common import RetryPolicy
+from temporalio.exceptions import ActivityError
+
+from gatewright.effects.declare import Declaration, declaration_of
+from gatewright.protocol.admission import admit_default
+from gatewright.protocol.answer import Answer
+from gatewright.protocol.book import Book, GateRecord
+from gatewright.protocol.call import Call
+from gatewright.protocol.canonical import NotJson, canonical, digest, plain
+from gatewright.protocol.entries import Answered as AnsweredEntry
+from gatewright.protocol.entries import (
+    Asked,
+    Closed,
+    Consumed,
+    Expired,
+    Opened,
+    Performed,
+    Said,
+    Superseded,
+)
+from gatewright.protocol.gate import Gate, PinnedGate
+from gatewright.protocol.identity import BranchPath, FrameIdentity, Occurrence, Standing, session_run
+from gatewright.protocol.receipt import EffectFact, EffectState, OccurrenceFact, Receipt, ResponderFact
+
+from . import names
+from .desk import Desk, typed
+from .details import describe
+from .errors import GateExpiredError, GateFailedError
+from .index import CloseRun, Ledger, OpenGate, Opening, SettleGate
+from .outbound import calling
+from .views import book_part
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+MAX_OUTPUT_BYTES = 16 * 1024
+"""The largest output of a step that the transcript keeps; of a larger one it keeps the digest."""
+
+FAILED = "failed:"
+"""How the gate is named that asks again when today's type no longer takes an admitted answer."""
+
+# No bound on attempts: these activities never fail by themselves, and a worker that dies in one must not fail the run.
+_LOCAL: dict[str, Any] = {"start_to_close_timeout": timedelta(seconds=30)}
+
+
+@dataclass(frozen=True)
+class Answered(Generic[T]):
+    """An admitted answer: the value in the gate's own type, who gave it where, and the receipt."""
+
+    value: T
+    occurrence: Occurrence
+    answer: Answer
+    receipt: Receipt
+
+    @property
+    def principal(self) -> str:
+        """Who answered, as far as the channel knew; `engine:deadline` for a default."""
+        return self.answer.principal
+
+
+class Frame:
+    """
+    One run's gates, calls and record, served by Temporal.
+
+    `name` is the outermost component of every branch (the workflow's type by
+    default), `gates` the names of gates that the pipeline may come to, and
+    `carried` the book of the execution that continued as new.
+    """
+
+    def __init__(self, *, name: str | None = None, gates: Iterable[str] = (), carried: Any = None) -> None:
+        if hosted() is not None:
+            msg = "this run hosts a frame already: one run, one frame"
+            raise RuntimeError(msg)
+        info = workflow.info()
+        identity = FrameIdentity(
+            namespace=info.namespace,
+            workflow_id=info.workflow_id,
+            first_execution_run_id=info.first_execution_run_id,
+        )
+        self.branch = BranchPath().child(name or info.workflow_type, 1)
+        if carried is None:
+            self.book = Book(identity, run=session_run(info.workflow_id), declared=gates)
+        else:
+            self.book = Book.from_json(carried)
+        self._desk = Desk(self.book)
+        self._settling: set[asyncio.Task[None]] = set()
+        self._desk.serve()
+        workflow.set_query_handler(names.QUERY_BOOK, self._query_book)
+
+    # What a pipeline says
+
+    async def ask(self, gate: Gate[T]) -> Answered[T]:
+        """
+        Open the gate and wait for its answer.
+
+        Raises `GateExpiredError` at a deadline without a default and
+        `GateFailedError` where a system gate is answered with a failure. When
+        the pipeline stops waiting (the task is cancelled), the gate is
+        superseded and a late answer is refused.
+        """
+        occurrence = self.book.reserve(gate.name)
+        try:
+            record = await self._open(gate, occurrence)
+        except asyncio.CancelledError:
+            # Listed perhaps, and never asked: nothing of it is in the book, so the index must not keep it.
+            gone = SettleGate(
+                workflow_id=self.book.identity.workflow_id,
+                interrupt_id=occurrence.interrupt_id,
+                state="superseded",
+                at=workflow.now(),
+            )
+            self._settle_later(gone)
+            raise
+        try:
+            entry = await self._answer_to(record)
+        except asyncio.CancelledError:
+            if record.state == "open":
+                reason = workflow.cancellation_reason()
+                why = "the pipeline went another way" if reason is None else f"the run was cancelled {reason}".rstrip()
+                self.book.write(Superseded(at=workflow.now(), occurrence=occurrence, reason=why))
+                self._show()
+                self._settle_later(self._settled(record))
+            raise
+        finally:
+            self._desk.known.pop(occurrence.interrupt_id, None)
+        # Shielded: a pipeline that stops waiting now has its answer all the same, and the index must say so.
+        await asyncio.shield(self._settle_later(self._settled(record)))
+        if entry is None:
+            raise GateExpiredError(occurrence.interrupt_id)
+        if entry.answer.failure is not None:
+            raise GateFailedError(occurrence.interrupt_id, entry.answer.failure)
+        try:
+            value = typed(gate, entry.value)
+        except ValidationError as changed:
+            return await self._ask_again(gate, entry, changed)
+        return Answered(value, occurrence, entry.answer, entry.receipt)
+
+    @overload
+    async def perform(
+        self,
+        function: Callable[..., Awaitable[R]],
+        *args: Any,
+        authorised_by: "Answered[Any] | None" = None,
+        **options: Any,
+    ) -> R: ...
+    @overload
+    async def perform(
+        self, function: Callable[..., R], *args: Any, authorised_by: "Answered[Any] | None" = None, **options: Any
+    ) -> R: ...
+    async def perform(
+        self, function: Callable[..., Any], *args: Any, authorised_by: "Answered[Any] | None" = None, **options: Any
+    ) -> Any:
+        """
+        Run a step or an effect as an activity, once for its key, and record what came of it.
+
+        `options` are those of `workflow.start_activity` (`task_queue`,
+        `retry_policy`, time-outs...) and override what the declaration says.
+        Raises `ActivityError` when it failed after its retries.
+        """
+        declaration = declaration_of(function)
+        visit = self.book.reserve_call(declaration.name)
+        if declaration.effect and self.book.ledger_id is None:
+            await self._learn_ledger()
+        call = Call.at(
+            self.book.identity,
+            self.branch,
+            declaration.name,
+            visit,
+            effect=declaration.effect,
+            authorised_by=authorised_by.occurrence.interrupt_id if authorised_by else None,
+            ledger_id=self.book.ledger_id if declaration.effect else None,
+        )
+        if authorised_by is not None:
+            self.book.write(Consumed(at=workflow.now(), occurrence=authorised_by.occurrence, by=call.id, key=call.key))
+        with calling(call):
+            handle = workflow.start_activity(function, args=args, activity_id=call.id, **_options(declaration, options))
+        try:
+            result = await handle
+        except ActivityError as failed:
+            cause = failed.cause or failed
+            error = f"{getattr(cause, 'type', None) or type(cause).__name__}: {cause}"
+            self.book.write(Performed(at=workflow.now(), call=call, outcome="failed", error=error[:2000]))
+            raise
+        self.book.write(self._performed(call, result, authorised_by))
+        return result
+
+    def upcoming(self, gate: str) -> str:
+        """The interrupt id that the next `ask` of this gate will have: what a job is told to answer before it starts."""
+        return self.book.next_occurrence(gate).interrupt_id
+
+    def say(self, text: str) -> None:
+        """Tell whoever reads the transcript something."""
+        self.book.write(Said(at=workflow.now(), text=text, branch=self.branch))
+
+    def carry(self) -> dict[str, Any]:
+        """
+        The book for `workflow.continue_as_new`, compacted.
+
+        Call it after `workflow.wait_condition(workflow.all_handlers_finished)`
+        and hand it to the next execution's `Frame(carried=...)`.
+        """
+        return self.book.compacted().to_json()
+
+    # Opening and waiting
+
+    async def _open(self, gate: Gate[T], occurrence: Occurrence) -> GateRecord:
+        asked = OpenGate(
+            workflow_id=self.book.identity.workflow_id,
+            pipeline=workflow.info().workflow_type,
+            occurrence=occurrence,
+            branch=self.branch.child(occurrence.gate, occurrence.visit),
+            gate=gate.pin(opened_at=workflow.now()),
+            opened_at=workflow.now(),
+        )
+        opening = await self._local(names.OPEN_GATE, asked, Opening)
+        self._remember_ledger(opening.ledger_id)
+        self._desk.known[occurrence.interrupt_id] = gate
+        self.book.write(Asked(at=workflow.now(), occurrence=occurrence, branch=asked.branch, gate=opening.gate))
+        self._show()
+        return self.book.gates[occurrence.interrupt_id]
+
+    async def _answer_to(self, record: GateRecord) -> AnsweredEntry | None:
+        """The admitted answer, or None at a deadline without a default."""
+        pinned = cast("PinnedGate", record.gate)
+        wait = None if pinned.deadline is None else max(pinned.deadline - workflow.now(), timedelta(0))
+        try:
+            await workflow.wait_condition(
+                lambda: record.state != "open", timeout=wait, timeout_summary=f"deadline of {record.interrupt_id}"
+            )
+        except TimeoutError:
+            # An answer may have been admitted in the very activation that brought the timer.
+            if record.state == "open":
+                self.book.write(Expired(at=workflow.now(), occurrence=record.occurrence, outcome=pinned.on_deadline))
+                if pinned.on_deadline == "default":
+                    self.book.write(admit_default(self.book, record, at=workflow.now()))
+        self._show()
+        return record.answered
+
+    async def _ask_again(self, gate: Gate[T], entry: AnsweredEntry, changed: ValidationError) -> Answered[T]:
+        """
+        Ask for a value that today's type takes.
+
+        The recorded schema took the answer, so it is admitted and stays so; the
+        type has changed since, or has rules that no JSON Schema can express.
+        """
+        problems = [f"{'.'.join(map(str, error['loc'])) or 'value'}: {error['msg']}" for error in changed.errors()]
+        return await self.ask(
+            replace(
+                gate,
+                name=gate.name if gate.name.startswith(FAILED) else FAILED + gate.name,
+                message=f"{entry.occurrence.interrupt_id} was answered, and the pipeline no longer takes that answer. "
+                "Give one that it takes.",
+                payload={"answer": entry.value, "problems": problems[:20]},
+            )
+        )
+
+    def _settled(self, record: GateRecord) -> SettleGate:
+        answered = record.answered
+        return SettleGate(
+            workflow_id=self.book.identity.workflow_id,
+            interrupt_id=record.interrupt_id,
+            state=record.state,
+            at=record.closed_at or workflow.now(),
+            answer_id=answered.answer.answer_id if answered else None,
+            principal=answered.answer.principal if answered else None,
+            channel=answered.answer.channel if answered else None,
+            value=answered.value if answered else None,
+            receipt_digest=answered.receipt.digest if answered else None,
+        )
+
+    def _settle_later(self, settled: SettleGate) -> asyncio.Task[None]:
+        """List a gate as it now stands, whoever still waits for it; the end of the run waits for this."""
+        task: asyncio.Task[None] = asyncio.create_task(self._local(names.SETTLE_GATE, settled, None))
+        self._settling.add(task)
+        task.add_done_callback(self._settling.discard)
+        return task
+
+    async def _local(self, activity: str, argument: Any, result_type: type[T] | None) -> T:
+        try:
+            result = await workflow.execute_local_activity(activity, argument, result_type=result_type, **_LOCAL)
+        except ValueError as unregistered:
+            # Not a failure of the run: the task is retried until a worker that is set up takes it.
+            msg = f"{unregistered} Give the worker's client GatewrightPlugin(...)."
+            raise RuntimeError(msg) from unregistered
+        return cast("T", result)
+
+    async def _learn_ledger(self) -> None:
+        self._remember_ledger((await self._local(names.LEARN_LEDGER, None, Ledger)).ledger_id)
+
+    def _remember_ledger(self, ledger_id: str | None) -> None:
+        # The first ledger that the run met is the one it relies on: another one is found out when an effect is called.
+        if self.book.ledger_id is None:
+            self.book.ledger_id = ledger_id
+
+    def _performed(self, call: Call, result: Any, authorised_by: Answered[Any] | None) -> Performed:
+        try:
+            output = plain(result)
+            large = len(canonical(output)) > MAX_OUTPUT_BYTES
+        except NotJson:
+            output, large = None, False
+        receipt = None
+        if call.effect:
+            record = self.book.gates.get(call.authorised_by or "")
+            receipt = Receipt.seal(
+                self.book.head,
+                kind="effect",
+                at=workflow.now(),
+                frame=self.book.frame,
+                occurrence=_occurrence_fact(record) if record else None,
+                branch=call.branch,
+                responder=_responder_fact(authorised_by) if authorised_by else None,
+                effect=EffectFact(
+                    state=EffectState.PERFORMED,
+                    name=call.name,
+                    key=call.key,
+                    receipt={"result_digest": digest(output)},
+                ),
+            )
+        return Performed(
+            at=workflow.now(),
+            call=call,
+            output=None if large else output,
+            output_digest=digest(output) if large else None,
+            receipt=receipt,
+        )
+
+    def _show(self) -> None:
+        """Temporal's own UI shows the open gates and how to answer them; this costs no event."""
+        workflow.set_current_details(describe(self.book))
+
+    # The end of a run
+
+    def opened(self, args: Sequence[Any]) -> None:
+        """The run begins, with these arguments (called by the plugin's interceptor)."""
+        if self.book.entries or self.book.dropped:
+            return
+        try:
+            given = plain(list(args) if len(args) != 1 else args[0])
+            given = given if len(canonical(given)) <= MAX_OUTPUT_BYTES else None
+        except NotJson:
+            given = None
+        self.book.write(Opened(at=workflow.now(), pipeline=workflow.info().workflow_type, input=given))
+
+    async def finish(self, standing: Standing, *, reason: str | None = None, output: Any = None) -> None:
+        """
+        The run is over: refuse what still comes, let handlers end, archive (called by the plugin's interceptor).
+
+        Nothing is lost after an OK: whatever was admitted before is in the
+        book, and whatever comes later is refused `frame_closed`.
+        """
+        try:
+            shown = plain(output)
+            shown = shown if len(canonical(shown)) <= MAX_OUTPUT_BYTES else None
+        except NotJson:
+            shown = None
+        self.book.write(Closed(at=workflow.now(), standing=standing, reason=reason, output=shown))
+        self._show()
+        await workflow.wait_condition(lambda: not self._settling and workflow.all_handlers_finished())
+        closing = CloseRun(
+            workflow_id=self.book.identity.workflow_id,
+            first_execution_run_id=self.book.identity.first_execution_run_id,
+            pipeline=workflow.info().workflow_type,
+            standing=standing,
+            at=workflow.now(),
+            reason=reason,
+            book=self.book.to_json(),
+        )
+        await self._local(names.CLOSE_RUN, closing, None)
+        await workflow.wait_condition(workflow.all_handlers_finished)
+
+    def _query_book(self, part: int = 0) -> dict[str, Any]:
+        return book_part(self.book, part).model_dump(mode="json")
+
+
+def hosted() -> Frame | None:
+    """The frame of the workflow that is running, if it hosts one."""
+    owner = getattr(workflow.get_query_handler(names.QUERY_BOOK), "__self__", None)
+    return owner if isinstance(owner, Frame) else None
+
+
+def _options(declaration: Declaration, given: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "start_to_close_timeout": declaration.timeout,
+        "heartbeat_timeout": declaration.heartbeat,
+        "retry_policy": RetryPolicy(initial_interval=timedelta(seconds=1), maximum_attempts=declaration.attempts),
+        **given,
+    }
+
+
+def _occurrence_fact(record: GateRecord) -> OccurrenceFact:
+    at = record.occurrence
+    return OccurrenceFact(interrupt_id=at.interrupt_id, gate=at.gate, run=at.run, visit=at.visit, digest=record.shown)
+
+
+def _responder_fact(answered: Answered[Any]) -> ResponderFact | None:
+    return answered.receipt.responder

@@ -1,0 +1,187 @@
+"""
+Local activities that keep the store's index in step with a run.
+
+The index never decides, so it may never hold a run up: where the store is
+away, the gate opens all the same and `gatewright reindex` repairs the index
+later. What these activities return is recorded in history, and that is what
+pins a gate: a replay is given the gate as it was shown, not as today's code
+would render it.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
+from pydantic import JsonValue
+from temporalio import activity
+
+from gatewright.protocol.gate import PinnedGate
+from gatewright.protocol.identity import Branch, Occurrence, Standing
+from gatewright.protocol.word import Word
+from gatewright.store import GateRow, RunRecord, SessionKey, Store, StoreError
+
+from . import names
+
+logger = logging.getLogger(__name__)
+
+PATIENCE = 5.0
+"""How long a gate waits for the store before it opens unlisted, in seconds."""
+
+
+class OpenGate(Word):
+    """A gate that is about to open."""
+
+    workflow_id: str
+    pipeline: str
+    occurrence: Occurrence
+    branch: Branch
+    gate: PinnedGate
+    opened_at: datetime
+
+
+class Opening(Word):
+    """The gate as recorded, and the ledger that the run relies on from now on."""
+
+    gate: PinnedGate
+    ledger_id: str | None = None
+
+
+class Ledger(Word):
+    """Which ledger this worker's store holds."""
+
+    ledger_id: str | None = None
+
+
+class SettleGate(Word):
+    """A gate that no longer waits, and why."""
+
+    workflow_id: str
+    interrupt_id: str
+    state: str
+    at: datetime
+    answer_id: str | None = None
+    principal: str | None = None
+    channel: str | None = None
+    value: JsonValue = None
+    receipt_digest: str | None = None
+
+
+class CloseRun(Word):
+    """A run that is over, with its book for the archive."""
+
+    workflow_id: str
+    first_execution_run_id: str
+    pipeline: str
+    standing: Standing
+    at: datetime
+    reason: str | None = None
+    book: dict[str, Any]
+
+
+class IndexActivities:
+    """The local activities over one store; with no store they still pin gates."""
+
+    def __init__(self, store: Store | None) -> None:
+        self._store = store
+
+    @property
+    def all(self) -> list[Callable[..., Any]]:
+        """What a worker registers."""
+        return [self.open_gate, self.settle_gate, self.close_run, self.learn_ledger]
+
+    @activity.defn(name=names.OPEN_GATE)
+    async def open_gate(self, asked: OpenGate) -> Opening:
+        """Pin a gate and list it."""
+        await self._index(lambda store: store.open_gate(gate_row(asked)))
+        return Opening(gate=asked.gate, ledger_id=self._store.ledger_id if self._store else None)
+
+    @activity.defn(name=names.SETTLE_GATE)
+    async def settle_gate(self, settled: SettleGate) -> None:
+        """List a gate as it now stands."""
+        await self._index(
+            lambda store: store.settle_gate(
+                settled.workflow_id,
+                settled.interrupt_id,
+                state=settled.state,
+                at=settled.at,
+                answer_id=settled.answer_id,
+                principal=settled.principal,
+                channel=settled.channel,
+                response=settled.value,
+                receipt_digest=settled.receipt_digest,
+            )
+        )
+
+    @activity.defn(name=names.CLOSE_RUN)
+    async def close_run(self, closing: CloseRun) -> None:
+        """List a run as over and archive its book: transcript and receipts outlive Temporal's retention."""
+        await self._index(lambda store: archive_run(store, closing))
+
+    @activity.defn(name=names.LEARN_LEDGER)
+    async def learn_ledger(self, _nothing: None = None) -> Ledger:
+        """Tell which ledger this worker's effects are recorded in."""
+        return Ledger(ledger_id=self._store.ledger_id if self._store else None)
+
+    async def _index(self, write: Callable[[Store], object]) -> None:
+        if self._store is None:
+            return
+        try:
+            async with asyncio.timeout(PATIENCE):
+                await asyncio.to_thread(write, self._store)
+        except (StoreError, TimeoutError) as away:
+            logger.warning(
+                "the index was not written (`gatewright reindex` repairs it): %s", str(away) or "the store hangs"
+            )
+        except Exception:
+            # Whatever it was, it is no reason to fail a run that is doing well.
+            logger.exception("the index was not written (`gatewright reindex` repairs it)")
+
+
+def gate_row(asked: OpenGate) -> GateRow:
+    """The row by which an open gate is listed."""
+    gate = asked.gate
+    return GateRow(
+        workflow_id=asked.workflow_id,
+        interrupt_id=asked.occurrence.interrupt_id,
+        gate=gate.name,
+        visit=asked.occurrence.visit,
+        kind=gate.kind.value,
+        state="open",
+        pipeline=asked.pipeline,
+        branch=str(asked.branch),
+        message=gate.message or "",
+        payload=gate.payload,
+        response_schema=gate.response_schema,
+        digest=gate.digest,
+        dangerous=gate.policy.dangerous,
+        opened_at=asked.opened_at,
+        deadline=gate.deadline,
+    )
+
+
+def archive_run(store: Store, closing: CloseRun) -> None:
+    """List a run as over, whether or not it was started through us, and keep its book."""
+    if store.run(closing.workflow_id) is None:
+        session, number = SessionKey.of_workflow(closing.workflow_id)
+        store.register_run(
+            RunRecord(
+                workflow_id=closing.workflow_id,
+                session=session,
+                number=number,
+                opening_id=f"workflow:{closing.first_execution_run_id}",
+                pipeline=closing.pipeline,
+                task_queue="",
+                standing="open",
+                first_execution_run_id=closing.first_execution_run_id,
+                opened_at=closing.at,
+            )
+        )
+    store.close_run(
+        closing.workflow_id,
+        standing=closing.standing.value,
+        at=closing.at,
+        reason=closing.reason,
+        archive=closing.book,
+    )

@@ -1,0 +1,83 @@
+"""
+Around every workflow of the worker: the frame is told when its run begins and ends.
+
+A hosted object cannot wait for its own handlers after `run` has returned; an
+interceptor can, so that an answer that was admitted while the run finished is
+in the record and its sender gets the verdict and not an error.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+from temporalio import workflow
+from temporalio.api.common.v1 import Payload
+from temporalio.exceptions import is_cancelled_exception
+from temporalio.worker import (
+    ExecuteWorkflowInput,
+    Interceptor,
+    StartActivityInput,
+    WorkflowInboundInterceptor,
+    WorkflowInterceptorClassInput,
+    WorkflowOutboundInterceptor,
+)
+
+from gatewright.effects.interceptor import CALL_HEADER
+from gatewright.protocol.identity import Standing
+
+from .frame import hosted
+from .outbound import called
+
+
+class FrameInterceptor(Interceptor):
+    """The worker interceptor for workflows; one that hosts no frame is left alone."""
+
+    def workflow_interceptor_class(
+        self,
+        input: WorkflowInterceptorClassInput,  # noqa: ARG002
+    ) -> type[WorkflowInboundInterceptor]:
+        """See base class."""
+        return _Inbound
+
+
+class _Inbound(WorkflowInboundInterceptor):
+    def init(self, outbound: WorkflowOutboundInterceptor) -> None:
+        super().init(_Outbound(outbound))
+
+    async def execute_workflow(self, input: ExecuteWorkflowInput) -> Any:
+        frame = hosted()
+        if frame is None:
+            return await self.next.execute_workflow(input)
+        frame.opened(input.args)
+        try:
+            result = await self.next.execute_workflow(input)
+        except workflow.ContinueAsNewError:
+            # The same run goes on in a fresh execution: nothing is closed.
+            await workflow.wait_condition(workflow.all_handlers_finished)
+            raise
+        except (asyncio.CancelledError, Exception) as ended:
+            if not _fails_the_run(ended):
+                # A fault of the code: Temporal retries the task until the code is mended, and the run stays open.
+                raise
+            cancelled = is_cancelled_exception(ended)
+            reason = workflow.cancellation_reason() if cancelled else str(ended)
+            await frame.finish(Standing.CANCELLED if cancelled else Standing.FAILED, reason=reason or None)
+            raise
+        await frame.finish(Standing.COMPLETED, output=result)
+        return result
+
+
+def _fails_the_run(ended: BaseException) -> bool:
+    if is_cancelled_exception(ended):
+        # A CancelledError that nobody asked for is a fault of the code like any other.
+        return workflow.cancellation_reason() is not None
+    return workflow.is_failure_exception(ended)
+
+
+class _Outbound(WorkflowOutboundInterceptor):
+    def start_activity(self, input: StartActivityInput) -> workflow.ActivityHandle[Any]:
+        if call := called():
+            payload = Payload(metadata={"encoding": b"json/plain"}, data=call.model_dump_json().encode())
+            headers: Mapping[str, Payload] = {**input.headers, CALL_HEADER: payload}
+            input.headers = headers
+        return super().start_activity(input)

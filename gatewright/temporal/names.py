@@ -1,0 +1,31 @@
+"""
+Names on the wire between workflow, worker and client, in one place so that the sides cannot diverge.
+
+They are part of recorded histories: none of them is ever renamed.
+"""
+
+from typing import Final
+
+ANSWER: Final = "answer"
+"""The signal and the update that carry an answer."""
+
+QUERY_GATES: Final = "gatewright_gates"
+QUERY_TRANSCRIPT: Final = "gatewright_transcript"
+QUERY_RECEIPTS: Final = "gatewright_receipts"
+QUERY_REFUSALS: Final = "gatewright_refusals"
+QUERY_BOOK: Final = "gatewright_book"
+QUERY_JUDGE: Final = "gatewright_judge"
+QUERY_VERDICT: Final = "gatewright_verdict"
+QUERY_METADATA: Final = "__temporal_workflow_metadata"
+"""Temporal's own, by which its UI knows what a workflow takes."""
+
+OPEN_GATE: Final = "gatewright_open_gate"
+SETTLE_GATE: Final = "gatewright_settle_gate"
+CLOSE_RUN: Final = "gatewright_close_run"
+LEARN_LEDGER: Final = "gatewright_learn_ledger"
+
+ATTRIBUTE_PIPELINE: Final = "GatewrightPipeline"
+ATTRIBUTE_SESSION: Final = "GatewrightSession"
+
+ERROR_REFUSED: Final = "GatewrightRefused"
+"""The ApplicationError type with which the validator turns an answer away; its detail is the verdict."""

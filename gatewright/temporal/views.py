@@ -1,0 +1,234 @@
+"""
+What a run tells about itself: the answers to queries, as values.
+
+The same views are rendered from a live run, from its archive and, in tests,
+from a book that was built by hand.
+"""
+
+import json
+from datetime import datetime
+from typing import Any, Literal
+
+from pydantic import Field, JsonValue
+
+from gatewright.protocol.book import Book, GateRecord, GateState
+from gatewright.protocol.canonical import digest
+from gatewright.protocol.entries import Answered, Asked, Consumed, DeadLettered, Expired, Performed, Refused, Superseded
+from gatewright.protocol.gate import GateKind, Policy
+from gatewright.protocol.identity import FrameState
+from gatewright.protocol.receipt import Anchor, Receipt
+from gatewright.protocol.schema import JsonSchema
+from gatewright.protocol.word import Word
+
+PAGE_BYTES = 1024 * 1024
+"""About how much one page of a view may hold: a query's reply must stay below gRPC's 4 MiB."""
+
+
+class AnswerView(Word):
+    """Who answered a gate, when, with what."""
+
+    answer_id: str
+    principal: str
+    channel: str
+    at: datetime
+    value: JsonValue = None
+    failure: dict[str, Any] | None = None
+    receipt: str
+
+
+class GateView(Word):
+    """One occurrence as a person needs to see it: what is asked, or who answered."""
+
+    interrupt_id: str
+    gate: str
+    visit: int
+    branch: str
+    kind: GateKind
+    state: GateState
+    message: str | None = None
+    payload: JsonValue = None
+    response_schema: JsonSchema | None = None
+    digest: str
+    policy: Policy = Policy()
+    opened_at: datetime
+    deadline: datetime | None = None
+    closed_at: datetime | None = None
+    reason: str | None = None
+    answer: AnswerView | None = None
+    consumed_by: tuple[str, ...] = ()
+    refusals: int = 0
+
+
+class GatesPage(Word):
+    """Open gates first, each list oldest first; `next` is where the following page begins (None: this was the last)."""
+
+    frame: FrameState
+    gates: tuple[GateView, ...]
+    next: int | None = None
+
+
+class TranscriptPage(Word):
+    """Entries of a run from a cursor on. `next` is the cursor of what will come; `closed` says that nothing will."""
+
+    entries: tuple[dict[str, Any], ...]
+    next: int
+    closed: bool
+
+
+class ReceiptsPage(Word):
+    """Receipts of a run from a number on, and the anchor before the first one that the run itself still keeps."""
+
+    anchor: Anchor
+    receipts: tuple[Receipt, ...]
+    next: int | None = None
+
+
+class BookPart(Word):
+    """A piece of a book's JSON text. Pieces belong together only where their stamps are equal."""
+
+    stamp: str
+    parts: int
+    text: str
+
+
+class RefusalsView(Word):
+    """What was refused and what could not be read: kept in full for the first and last 20 per gate, counted beyond."""
+
+    refused: tuple[Refused, ...]
+    counts: dict[str, dict[str, int]] = Field(description="by interrupt id ('' for no gate of the run), then by name")
+    dead_letters: tuple[DeadLettered, ...]
+    dead_letter_count: int
+
+
+class RunView(Word):
+    """One run: where it stands and what it waits for."""
+
+    workflow_id: str
+    pipeline: str
+    status: str = Field(description="Temporal's word: running, completed, failed, canceled, terminated, ...")
+    frame: FrameState | None = None
+    opened_at: datetime | None = None
+    closed_at: datetime | None = None
+    gates: tuple[GateView, ...] = ()
+    result: JsonValue = None
+    failure: str | None = None
+    source: Literal["run", "archive", "index"] = "run"
+    """`index`: no worker answered, so this is what the store last heard."""
+
+
+class Delivered(Word):
+    """
+    The answer lies in Temporal as a signal, and no worker has judged it yet.
+
+    It is not lost and will be judged once, under the same answer id.
+    """
+
+    verdict: Literal["delivered"] = "delivered"
+    answer_ids: tuple[str, ...]
+    reason: str
+
+
+def gate_view(book: Book, record: GateRecord) -> GateView:
+    """One occurrence of a book; what was shown is left out once it is over."""
+    gate, answered, settled = record.gate, record.answered, record.settled
+    answer = None
+    if answered is not None:
+        said = answered.answer
+        answer = AnswerView(
+            answer_id=said.answer_id,
+            principal=said.principal,
+            channel=said.channel,
+            at=answered.at,
+            value=answered.value,
+            failure=said.failure.model_dump(mode="json") if said.failure else None,
+            receipt=answered.receipt.digest,
+        )
+    elif settled is not None and settled.answer_id is not None:
+        answer = AnswerView(
+            answer_id=settled.answer_id,
+            principal=settled.principal or "",
+            channel=settled.channel or "",
+            at=settled.at,
+            receipt=settled.receipt_digest or "",
+        )
+    is_open = record.state == "open"
+    return GateView(
+        interrupt_id=record.interrupt_id,
+        gate=record.occurrence.gate,
+        visit=record.occurrence.visit,
+        branch=str(record.branch),
+        kind=gate.kind if gate else GateKind.HUMAN,
+        state=record.state,
+        message=gate.message if gate else None,
+        payload=gate.payload if gate and is_open else None,
+        response_schema=gate.response_schema if gate and is_open else None,
+        digest=record.shown,
+        policy=gate.policy if gate else Policy(),
+        opened_at=record.opened_at,
+        deadline=gate.deadline if gate else None,
+        closed_at=record.closed_at,
+        reason=record.reason,
+        answer=answer,
+        consumed_by=tuple(consumed.by for consumed in record.consumed),
+        refusals=book.tally(record.interrupt_id).count,
+    )
+
+
+def gates_page(book: Book, start: int = 0) -> GatesPage:
+    """The gates of a book from the `start`-th on."""
+    records = book.open + [record for record in book.gates.values() if record.state != "open"]
+    views: list[GateView] = []
+    size = 0
+    for record in records[start:]:
+        view = gate_view(book, record)
+        size += len(view.model_dump_json())
+        if views and size > PAGE_BYTES:
+            return GatesPage(frame=book.frame, gates=tuple(views), next=start + len(views))
+        views.append(view)
+    return GatesPage(frame=book.frame, gates=tuple(views))
+
+
+def book_part(book: Book, part: int = 0) -> BookPart:
+    """The `part`-th piece of a book's JSON, counted from 0."""
+    text = json.dumps(book.to_json())
+    parts = range(0, len(text), PAGE_BYTES)
+    start = parts[part] if part < len(parts) else len(text)
+    return BookPart(stamp=digest(text), parts=len(parts), text=text[start : start + PAGE_BYTES])
+
+
+def transcript_page(book: Book, after: int = 0) -> TranscriptPage:
+    """The transcript of a book from cursor `after` on; what compaction dropped is in the archive only."""
+    start = max(after - book.dropped, 0)
+    entries: list[dict[str, Any]] = []
+    size = 0
+    for entry in book.entries[start:]:
+        line = entry.model_dump(mode="json")
+        if isinstance(entry, Asked | Answered | Consumed | Expired | Superseded):
+            line["interrupt_id"] = entry.occurrence.interrupt_id
+        if isinstance(entry, Performed):
+            line["call_id"] = entry.call.id
+        size += len(entry.model_dump_json())
+        if entries and size > PAGE_BYTES:
+            break
+        entries.append(line)
+    end = book.dropped + start + len(entries)
+    at_end = end == book.dropped + len(book.entries)
+    return TranscriptPage(entries=tuple(entries), next=end, closed=at_end and book.standing != "open")
+
+
+def receipts_page(book: Book, after: int = 0) -> ReceiptsPage:
+    """The receipts of a book whose number is greater than `after`."""
+    wanted = [receipt for receipt in book.receipts if receipt.number > after]
+    page = tuple(wanted[:500])
+    return ReceiptsPage(anchor=book.anchor, receipts=page, next=page[-1].number if len(wanted) > len(page) else None)
+
+
+def refusals_view(book: Book) -> RefusalsView:
+    """What was refused in a run, and by whom."""
+    refused = sorted((entry for tally in book.refusals.values() for entry in tally.kept), key=lambda entry: entry.at)
+    return RefusalsView(
+        refused=tuple(refused),
+        counts={key: dict(tally.by_name) for key, tally in book.refusals.items()},
+        dead_letters=tuple(book.dead_letters.kept),
+        dead_letter_count=book.dead_letters.count,
+    )

