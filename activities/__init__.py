@@ -1,0 +1,1 @@
+"""Our steps and effects: the only code of this project that touches the world."""

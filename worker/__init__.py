@@ -1,0 +1,1 @@
+"""The process: `python -m worker` reads the environment and wires everything."""
