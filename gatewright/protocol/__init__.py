@@ -7,7 +7,7 @@ a client's dry run and in a test. No clock, no I/O, no Temporal.
 
 from gatewright.protocol.admission import Admission, Admitted, Pending, Repeated, Verdict, admit
 from gatewright.protocol.answer import MAX_MESSAGE_BYTES, Answer, Evidence, EvidenceClass, Failure, Message
-from gatewright.protocol.book import Book, GateRecord
+from gatewright.protocol.book import Book
 from gatewright.protocol.call import Call
 from gatewright.protocol.canonical import NotJson, canonical, check_json, digest, plain
 from gatewright.protocol.decision import Blocked, Continue, Decision, EffectKnowledge, Pause, ReplayCalls, decide
@@ -17,6 +17,7 @@ from gatewright.protocol.errors import BookError, GateError, GatewrightError, Id
 from gatewright.protocol.gate import Default, Gate, GateKind, PinnedGate, Policy
 from gatewright.protocol.identity import BranchPath, FrameIdentity, FrameState, Occurrence, Standing
 from gatewright.protocol.receipt import Anchor, Broken, EffectFact, EffectState, Receipt, Verified, verify
+from gatewright.protocol.record import GateRecord
 
 __all__ = [
     "MAX_MESSAGE_BYTES",

@@ -164,7 +164,7 @@ class Performed(_Entry):
     call: Call
     outcome: Literal["done", "failed"] = "done"
     output: JsonValue = None
-    output_digest: str | None = Field(default=None, description="of the output, where it was too large to keep here")
+    output_digest: str | None = Field(default=None, description="of the output, which is left out where it is large")
     error: str | None = None
     receipt: Receipt | None = Field(default=None, description="effects only")
 

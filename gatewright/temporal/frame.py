@@ -31,7 +31,7 @@ from temporalio.exceptions import ActivityError
 from gatewright.effects.declare import Declaration, declaration_of
 from gatewright.protocol.admission import admit_default
 from gatewright.protocol.answer import Answer
-from gatewright.protocol.book import Book, GateRecord
+from gatewright.protocol.book import Book
 from gatewright.protocol.call import Call
 from gatewright.protocol.canonical import NotJson, canonical, digest, plain
 from gatewright.protocol.entries import Answered as AnsweredEntry
@@ -47,7 +47,8 @@ from gatewright.protocol.entries import (
 )
 from gatewright.protocol.gate import Gate, PinnedGate
 from gatewright.protocol.identity import BranchPath, FrameIdentity, Occurrence, Standing, session_run
-from gatewright.protocol.receipt import EffectFact, EffectState, OccurrenceFact, Receipt, ResponderFact
+from gatewright.protocol.receipt import EffectFact, EffectState, Receipt
+from gatewright.protocol.record import GateRecord
 
 from . import names
 from .desk import Desk, typed
@@ -320,11 +321,7 @@ class Frame:
             self.book.ledger_id = ledger_id
 
     def _performed(self, call: Call, result: Any, authorised_by: Answered[Any] | None) -> Performed:
-        try:
-            output = plain(result)
-            large = len(canonical(output)) > MAX_OUTPUT_BYTES
-        except NotJson:
-            output, large = None, False
+        output, output_digest = _kept(result)
         receipt = None
         if call.effect:
             record = self.book.gates.get(call.authorised_by or "")
@@ -333,21 +330,21 @@ class Frame:
                 kind="effect",
                 at=workflow.now(),
                 frame=self.book.frame,
-                occurrence=_occurrence_fact(record) if record else None,
+                occurrence=record.fact if record else None,
                 branch=call.branch,
-                responder=_responder_fact(authorised_by) if authorised_by else None,
+                responder=authorised_by.receipt.responder if authorised_by else None,
                 effect=EffectFact(
                     state=EffectState.PERFORMED,
                     name=call.name,
                     key=call.key,
-                    receipt={"result_digest": digest(output)},
+                    receipt={"result_digest": output_digest},
                 ),
             )
         return Performed(
             at=workflow.now(),
             call=call,
-            output=None if large else output,
-            output_digest=digest(output) if large else None,
+            output=output,
+            output_digest=output_digest,
             receipt=receipt,
         )
 
@@ -361,11 +358,7 @@ class Frame:
         """The run begins, with these arguments (called by the plugin's interceptor)."""
         if self.book.entries or self.book.dropped:
             return
-        try:
-            given = plain(list(args) if len(args) != 1 else args[0])
-            given = given if len(canonical(given)) <= MAX_OUTPUT_BYTES else None
-        except NotJson:
-            given = None
+        given, _ = _kept(list(args) if len(args) != 1 else args[0])
         self.book.write(Opened(at=workflow.now(), pipeline=workflow.info().workflow_type, input=given))
 
     async def finish(self, standing: Standing, *, reason: str | None = None, output: Any = None) -> None:
@@ -375,11 +368,7 @@ class Frame:
         Nothing is lost after an OK: whatever was admitted before is in the
         book, and whatever comes later is refused `frame_closed`.
         """
-        try:
-            shown = plain(output)
-            shown = shown if len(canonical(shown)) <= MAX_OUTPUT_BYTES else None
-        except NotJson:
-            shown = None
+        shown, _ = _kept(output)
         self.book.write(Closed(at=workflow.now(), standing=standing, reason=reason, output=shown))
         self._show()
         await workflow.wait_condition(lambda: not self._settling and workflow.all_handlers_finished())
@@ -414,10 +403,11 @@ def _options(declaration: Declaration, given: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _occurrence_fact(record: GateRecord) -> OccurrenceFact:
-    at = record.occurrence
-    return OccurrenceFact(interrupt_id=at.interrupt_id, gate=at.gate, run=at.run, visit=at.visit, digest=record.shown)
-
-
-def _responder_fact(answered: Answered[Any]) -> ResponderFact | None:
-    return answered.receipt.responder
+def _kept(value: Any) -> tuple[Any, str | None]:
+    """What the transcript keeps of a value: itself where it is small, and its digest; nothing of what is not JSON."""
+    try:
+        shown = plain(value)
+        data = canonical(shown)
+    except NotJson:
+        return None, None
+    return (shown if len(data) <= MAX_OUTPUT_BYTES else None), digest(shown)

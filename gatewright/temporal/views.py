@@ -11,12 +11,13 @@ from typing import Any, Literal
 
 from pydantic import Field, JsonValue
 
-from gatewright.protocol.book import Book, GateRecord, GateState
+from gatewright.protocol.book import Book
 from gatewright.protocol.canonical import digest
 from gatewright.protocol.entries import Answered, Asked, Consumed, DeadLettered, Expired, Performed, Refused, Superseded
 from gatewright.protocol.gate import GateKind, Policy
 from gatewright.protocol.identity import FrameState
 from gatewright.protocol.receipt import Anchor, Receipt
+from gatewright.protocol.record import GateRecord, GateState
 from gatewright.protocol.schema import JsonSchema
 from gatewright.protocol.word import Word
 

@@ -8,18 +8,12 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter
 
-from gatewright.protocol.admission import (
-    ANSWER_RULES,
-    BEFORE_REPEAT,
-    MESSAGE_RULES,
-    Verdict,
-    admit,
-    unreadable,
-)
+from gatewright.protocol.admission import Verdict, admit, unreadable
 from gatewright.protocol.answer import MAX_MESSAGE_BYTES, Answer, Evidence, Message
 from gatewright.protocol.book import Book
 from gatewright.protocol.entries import Refusal
 from gatewright.protocol.gate import Gate
+from gatewright.protocol.rules import ANSWER_RULES, BEFORE_REPEAT, MESSAGE_RULES
 from tests.protocol.builders import (
     CONFIRM,
     CONFIRMING,

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from gatewright.protocol.book import KEPT, KEPT_RECEIPTS, Book
+from gatewright.protocol.book import KEPT_RECEIPTS, Book
 from gatewright.protocol.entries import (
     Objection,
     Refusal,
@@ -13,6 +13,7 @@ from gatewright.protocol.entries import (
 )
 from gatewright.protocol.gate import Gate
 from gatewright.protocol.receipt import Verified, verify
+from gatewright.protocol.record import KEPT
 from tests.protocol.builders import (
     CONFIRM,
     IDENTITY,
