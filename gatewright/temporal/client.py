@@ -199,7 +199,8 @@ class GateClient(IndexKeeper):
                 if failed.status is RPCStatusCode.NOT_FOUND:
                     return await self._closed(workflow_id, said, size)
                 left = ends - asyncio.get_running_loop().time()
-                if failed.status is RPCStatusCode.FAILED_PRECONDITION and left > 0:
+                spent = "limit on the total number" in failed.message
+                if failed.status is RPCStatusCode.FAILED_PRECONDITION and not spent and left > 0:
                     # The task that carried it was thrown away (something else came in at that moment): say it again.
                     await asyncio.sleep(min(0.1, left))
                     continue
