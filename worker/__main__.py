@@ -8,6 +8,7 @@ end (up to 30 seconds), and goes. Exit codes: 0 stopped, 2 a setting is wrong,
 
 import asyncio
 import logging
+import os
 import signal
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -93,4 +94,8 @@ def _say(message: str, code: int) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    code = main()
+    logging.shutdown()
+    sys.stdout.flush()
+    # Not sys.exit: the SDK's native threads can abort an interpreter that is being taken down, and lose the exit code.
+    os._exit(code)

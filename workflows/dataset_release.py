@@ -173,7 +173,7 @@ class DatasetRelease:
         try:
             await self.frame.perform(dispatch_transform, plan, callback)
             return (await answered).value
-        except BaseException:
+        except (Exception, asyncio.CancelledError):
             await _stop(answered)
             raise
 

@@ -23,12 +23,14 @@ from temporalio.service import RPCError, RPCStatusCode
 from gatewright.protocol.book import Book
 from gatewright.protocol.canonical import plain
 from gatewright.protocol.entries import Closed
+from gatewright.protocol.gate import Policy
 from gatewright.protocol.identity import FrameIdentity, FrameState, Standing, session_run
 from gatewright.store import GateRow, Store
 
 from . import names
 from .errors import NoWorkerError, ServerUnavailableError, UnknownRunError
 from .views import (
+    AnswerView,
     BookPart,
     GatesPage,
     GateView,
@@ -299,6 +301,16 @@ def close(book: Book, standing: Standing, *, at: datetime, reason: str | None = 
 
 def _indexed(row: GateRow) -> GateView:
     """A gate as the index lists it, for when nobody can ask the run."""
+    answer = None
+    if row.state == "answered" and row.closed_at is not None:
+        answer = AnswerView(
+            answer_id=row.answer_id or "",
+            principal=row.principal or "",
+            channel=row.channel or "",
+            at=row.closed_at,
+            value=row.response,
+            receipt=row.receipt_digest or "",
+        )
     return GateView(
         interrupt_id=row.interrupt_id,
         gate=row.gate,
@@ -310,9 +322,12 @@ def _indexed(row: GateRow) -> GateView:
         payload=row.payload if row.state == "open" else None,
         response_schema=row.response_schema if row.state == "open" else None,
         digest=row.digest,
+        policy=Policy(dangerous=row.dangerous),
         opened_at=row.opened_at,
         deadline=row.deadline,
         closed_at=row.closed_at,
+        answer=answer,
+        refusals=row.refusals,
     )
 
 

@@ -31,6 +31,7 @@ async def test_an_answer_without_a_worker_lies_in_temporal_and_counts_once(
     assert ruling.answer_ids == ("a1",)
     view = await impatient.get(run.id)
     assert (view.status, view.source, view.gates[0].interrupt_id) == ("running", "index", "review")
+    assert view.gates[0].response_schema is not None
     async with working(ALL, STEPS):
         assert await run.result() == "paid 4"
         assert isinstance(await run.gates.answer(run.id, answer), Repeated)

@@ -1,0 +1,321 @@
+"""The commands and their options; what they do is in the modules beside this one."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from .out import Out, Output
+from .running import Work, run
+
+app = typer.Typer(
+    name="gatewright",
+    help="Gates for durable pipelines on Temporal: start runs, see what they wait for, answer, follow.",
+    epilog=(
+        "Exit codes: 0 admitted, repeated, done; 3 refused; 4 not found, unreachable or not judged yet; 2 usage; "
+        "1 anything else; 130 Ctrl-C.  Settings: TEMPORAL_* as the temporal command reads them, GATEWRIGHT_STORE, "
+        "GATEWRIGHT_TASK_QUEUE, GATEWRIGHT_PRINCIPAL."
+    ),
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+stores = typer.Typer(help="The database beside Temporal.", no_args_is_help=True, rich_markup_mode=None)
+app.add_typer(stores, name="store")
+
+Form = Annotated[Output, typer.Option("--output", "-o", help="text for people, json for scripts")]
+Run = Annotated[str, typer.Argument(metavar="RUN", help="a run's workflow id: app/user/session/number")]
+Reason = Annotated[str, typer.Option("--reason", help="why, for the record")]
+DataDir = Annotated[Path, typer.Option("--data-dir", help="where database files, logs and releases are kept")]
+
+
+def _end(output: Output, work: Work) -> None:
+    raise typer.Exit(run(output, work))
+
+
+@app.command()
+def start(
+    pipeline: Annotated[str, typer.Argument(metavar="PIPELINE", help="the workflow type")],
+    *,
+    input: Annotated[str | None, typer.Option("--input", metavar="JSON|@FILE|@-", help="the pipeline's input")] = None,
+    session: Annotated[
+        str | None, typer.Option(help="the conversation that the run belongs to (default: a new one)")
+    ] = None,
+    app: Annotated[str | None, typer.Option(help="the session's app (default: the pipeline's name)")] = None,
+    user: Annotated[str | None, typer.Option(help="the session's user (default: user)")] = None,
+    opening_id: Annotated[
+        str | None, typer.Option(help="the same opening id finds the run that it opened before")
+    ] = None,
+    on_text: Annotated[
+        Literal["refuse", "open"], typer.Option(help="what to do while a run of the session is open")
+    ] = "refuse",
+    task_queue: Annotated[str | None, typer.Option(help="default: GATEWRIGHT_TASK_QUEUE, or gatewright")] = None,
+    wait: Annotated[bool, typer.Option("--wait", help="wait until it waits for a person, or ends")] = False,
+    output: Form = Output.TEXT,
+) -> None:
+    """Open a run, the next of its session."""
+
+    async def work(out: Out) -> int:
+        from . import runs
+        from .jsonarg import read_json
+
+        given = None if input is None else read_json(input, "--input")
+        return await runs.start(
+            out,
+            pipeline,
+            given,
+            app=app,
+            user=user,
+            session=session,
+            opening_id=opening_id,
+            on_text=on_text,
+            queue=task_queue,
+            wait=wait,
+        )
+
+    _end(output, work)
+
+
+@app.command()
+def gates(
+    run: Annotated[str | None, typer.Option("--run", help="only the gates of this run")] = None,
+    state: Annotated[
+        Literal["open", "answered", "expired", "superseded", "closed", "all"],
+        typer.Option(help="only gates in this state"),
+    ] = "open",
+    search: Annotated[str | None, typer.Option(help="only gates with this text in message, gate or run")] = None,
+    limit: Annotated[int, typer.Option(min=1, help="how many at most")] = 100,
+    output: Form = Output.TEXT,
+) -> None:
+    """List gates, newest first.
+
+    They are read from the store: Temporal need not run.
+    """
+
+    def work(out: Out) -> int:
+        from . import listing
+
+        return listing.gates(out, run=run, state=state, search=search, limit=limit)
+
+    _end(output, work)
+
+
+@app.command()
+def show(run: Run, output: Form = Output.TEXT) -> None:
+    """Show a run: gates, transcript, refusals, dead letters."""
+
+    async def work(out: Out) -> int:
+        from . import runs
+
+        return await runs.show(out, run)
+
+    _end(output, work)
+
+
+@app.command()
+def answer(
+    run: Run,
+    interrupt_id: Annotated[
+        str | None, typer.Argument(metavar="INTERRUPT_ID", help="which gate; - or none for the only one that is open")
+    ] = None,
+    *,
+    json: Annotated[str | None, typer.Option("--json", metavar="JSON|@FILE|@-", help="the answer as JSON")] = None,
+    sets: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="K=V", help="one field of the answer: k=text, k:=JSON, k+=item, a.b=nested; repeat it"
+        ),
+    ] = None,
+    principal: Annotated[
+        str | None,
+        typer.Option("--as", metavar="NAME", help="who answers (default: GATEWRIGHT_PRINCIPAL, or the account)"),
+    ] = None,
+    answer_id: Annotated[str | None, typer.Option(help="names this answer (default: by its content)")] = None,
+    digest: Annotated[str | None, typer.Option(help="the digest of what was seen; another one is refused")] = None,
+    signal: Annotated[bool, typer.Option("--signal", help="send it as a signal, and read the verdict back")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="say what would be ruled; send nothing")] = False,
+    timeout: Annotated[
+        float | None,
+        typer.Option(min=0.1, max=600, metavar="SECONDS", help="how long to wait for a verdict (default: 5)"),
+    ] = None,
+    output: Form = Output.TEXT,
+) -> None:
+    """
+    Answer a gate and print the verdict. Without --json and --set, a form asks.
+
+    With --set a value is text where the gate asks for text, JSON where it does
+    not and the value is JSON, and text otherwise. `k=` is empty text, or null
+    where only null fits. The same command twice is a repeat: it counts once.
+    """
+
+    async def work(out: Out) -> int:
+        from .answer import Given, answer
+
+        given = Given(run, interrupt_id, json, sets or [], principal, answer_id, digest, signal, dry_run, timeout)
+        return await answer(out, given)
+
+    _end(output, work)
+
+
+@app.command()
+def watch(
+    run: Run,
+    after: Annotated[int, typer.Option(min=0, help="leave out the first N entries")] = 0,
+    output: Form = Output.TEXT,
+) -> None:
+    """Follow a run until it ends.
+
+    As JSON, one entry of its transcript a line.
+    """
+
+    async def work(out: Out) -> int:
+        from . import runs
+
+        return await runs.watch(out, run, after)
+
+    _end(output, work)
+
+
+@app.command()
+def receipts(
+    run: Run,
+    verify: Annotated[
+        bool, typer.Option("--verify", help="check the chain; exit 1 names the first broken link")
+    ] = False,
+    output: Form = Output.TEXT,
+) -> None:
+    """Print a run's chain of receipts.
+
+    Each has five facts: frame, occurrence, branch, responder, effect.
+    """
+
+    async def work(out: Out) -> int:
+        from . import runs
+
+        return await runs.receipts(out, run, check=verify)
+
+    _end(output, work)
+
+
+@app.command()
+def cancel(run: Run, reason: Reason, output: Form = Output.TEXT) -> None:
+    """Ask a run to end in its own way.
+
+    Its cleanup runs and its gates close.
+    """
+
+    async def work(out: Out) -> int:
+        from . import runs
+
+        return await runs.cancel(out, run, reason)
+
+    _end(output, work)
+
+
+@app.command()
+def abandon(
+    run: Run,
+    reason: Reason,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="do not ask")] = False,
+    output: Form = Output.TEXT,
+) -> None:
+    """End a run at once.
+
+    It ends whether or not a worker lives, and nothing of it runs any more; its record is kept.
+    """
+
+    async def work(out: Out) -> int:
+        from . import runs
+
+        return await runs.abandon(out, run, reason, sure=yes)
+
+    _end(output, work)
+
+
+@app.command()
+def reindex(
+    query: Annotated[str | None, typer.Option(help="only runs that this Temporal list filter names")] = None,
+    output: Form = Output.TEXT,
+) -> None:
+    """Rebuild the store's listing from Temporal."""
+
+    async def work(out: Out) -> int:
+        from . import listing
+
+        return await listing.reindex(out, query)
+
+    _end(output, work)
+
+
+@stores.command()
+def migrate(output: Form = Output.TEXT) -> None:
+    """Make the store, or bring it to the schema of this release."""
+
+    def work(out: Out) -> int:
+        from . import listing
+
+        return listing.migrate(out)
+
+    _end(output, work)
+
+
+@stores.command()
+def info(output: Form = Output.TEXT) -> None:
+    """Say where the store is and what is in it."""
+
+    def work(out: Out) -> int:
+        from . import listing
+
+        return listing.info(out)
+
+    _end(output, work)
+
+
+@app.command()
+def demo(
+    csv: Annotated[str | None, typer.Argument(metavar="CSV", help="the file to release (default: a sample)")] = None,
+    answers: Annotated[
+        str | None, typer.Option(metavar="FILE", help='answers for nobody to type: {"gate": [answer, ...]}')
+    ] = None,
+    data_dir: DataDir = Path("data"),
+    fresh: Annotated[bool, typer.Option("--fresh", help="cancel a run that was not finished, and begin anew")] = False,
+    output: Form = Output.TEXT,
+) -> None:
+    """
+    Run the example from end to end.
+
+    Server, worker, run, and a form at each gate. Without a terminal, prepared answers are given. A demo that was interrupted
+    goes on where it was.
+    """
+
+    def work(out: Out) -> int:
+        from .demo import demo
+
+        return demo(out, csv, answers=answers, data_dir=data_dir, fresh=fresh)
+
+    _end(output, work)
+
+
+@app.command()
+def dev(
+    port: Annotated[
+        int, typer.Option(min=1, max=65535, help="Temporal's port; the next free one if it is taken")
+    ] = 7233,
+    ui_port: Annotated[int, typer.Option(min=1, max=65535, help="the port of Temporal's UI, likewise")] = 8233,
+    data_dir: DataDir = Path("data"),
+    no_worker: Annotated[bool, typer.Option("--no-worker", help="only the server")] = False,
+    output: Form = Output.TEXT,
+) -> None:
+    """Serve Temporal, its UI and the worker.
+
+    Until Ctrl-C; runs are kept in the data folder.
+    """
+
+    def work(out: Out) -> int:
+        from .dev import dev
+
+        return dev(out, port=port, ui_port=ui_port, data_dir=data_dir, worker=not no_worker)
+
+    _end(output, work)

@@ -1,0 +1,73 @@
+"""`gatewright dev`: an embedded Temporal server with its UI, and the worker, until Ctrl-C."""
+
+import os
+import shlex
+import time
+from pathlib import Path
+
+from gatewright.store import Store, default_url
+
+from .children import children
+from .connect import DEFAULT_ADDRESS, store_name
+from .embedded import HOST, EmbeddedServer, free_port
+from .exits import FAILED, INTERRUPTED, Stop
+from .out import Out
+from .worker_process import WorkerProcess, child_environment, has_worker
+
+
+def dev(out: Out, *, port: int, ui_port: int, data_dir: Path, worker: bool) -> int:
+    """Serve until Ctrl-C; then stop the worker, and after it the server."""
+    folder = data_dir.absolute()
+    got = free_port(port)
+    server = EmbeddedServer(folder / "temporal.db", port=got, ui_port=free_port(ui_port, avoid=frozenset({got})))
+    store = os.environ.get("GATEWRIGHT_STORE") or str(folder / "gatewright.db")
+    child: WorkerProcess | None = None
+    with children() as ends:
+        try:
+            ends.callback(server.stop)
+            if worker and not has_worker():
+                out.note(f"there is no worker/__main__.py in {Path.cwd()}: only the server is started")
+                worker = False
+            with out.busy("starting Temporal" + (" and the worker" if worker else "")):
+                server.start()
+                # Made here, so that the other commands find it even before a worker has come up.
+                Store.open(store).close()
+                if worker:
+                    child = WorkerProcess(lambda: child_environment(server.address, store, folder), folder, out.note)
+                    ends.callback(child.stop)
+                    child.start()
+            _greet(out, server, store, moved=got != port, worker=worker)
+            while True:
+                if not server.alive():
+                    raise Stop(FAILED, f"the Temporal server ended (see {server.log})", kind="server_ended")
+                if child is not None:
+                    child.tend()
+                time.sleep(0.3)
+        except KeyboardInterrupt:
+            out.note(f"\nstopping; what was begun is kept in {data_dir}")
+    return INTERRUPTED
+
+
+def _greet(out: Out, server: EmbeddedServer, store: str, *, moved: bool, worker: bool) -> None:
+    exports = []
+    if server.address.replace(HOST, "localhost") != os.environ.get("TEMPORAL_ADDRESS", DEFAULT_ADDRESS):
+        exports.append(f"export TEMPORAL_ADDRESS={server.address}")
+    if store_name(store) != store_name(str(Path("data/gatewright.db").absolute())) and store != default_url():
+        exports.append(f"export GATEWRIGHT_STORE={shlex.quote(store)}")
+    ui = f"http://{HOST}:{server.ui_port}"
+    out.say(f"Temporal  {server.address}{'  (the port that was asked for is taken)' if moved else ''}")
+    out.say(f"its UI    {ui}")
+    out.say(f"store     {store_name(store)}")
+    out.say(f"worker    {'ready' if worker else 'none: start yours with TEMPORAL_ADDRESS and GATEWRIGHT_STORE set'}")
+    if exports:
+        out.say("\nin another terminal, first:", "bold")
+        for line in exports:
+            out.say(f"  {line}")
+    out.say("\nthen, for example:" if exports else "\nin another terminal, for example:", "bold")
+    out.say("  gatewright start PIPELINE --input '{...}'")
+    out.say("  gatewright gates")
+    out.say("  gatewright answer RUN")
+    out.say("\nCtrl-C stops it; runs are kept.")
+    out.data(
+        {"address": server.address, "namespace": "default", "ui": ui, "store": store, "worker": worker, "env": exports}
+    )
