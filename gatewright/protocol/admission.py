@@ -31,7 +31,7 @@ from .identity import Standing
 from .receipt import Anchor, EffectFact, Receipt, ResponderFact
 from .record import GateRecord
 from .rules import ANSWER_RULES, BEFORE_REPEAT, MESSAGE_RULES, Case, Reason, Rule, record_meant
-from .word import Word
+from .word import Told
 
 MAX_OBJECTIONS = 20
 """How many answers of one message are told what is wrong with them; between them they are told 51 faults."""
@@ -40,7 +40,7 @@ MAX_REASON = 2_000
 """The longest reason, in characters."""
 
 
-class Admitted(Word):
+class Admitted(Told):
     """Every answer of the message counts; `entries` are what the book records of it."""
 
     verdict: Literal["admitted"] = "admitted"
@@ -48,14 +48,14 @@ class Admitted(Word):
     entries: tuple[Answered, ...] = Field(default=(), exclude=True)
 
 
-class Repeated(Word):
+class Repeated(Told):
     """This was said before, in the same words: here is what it earned then. Nothing changes."""
 
     verdict: Literal["repeated"] = "repeated"
     receipts: tuple[Receipt, ...]
 
 
-class Pending(Word):
+class Pending(Told):
     """The answer counts towards a quorum that is not complete (reserved)."""
 
     verdict: Literal["pending"] = "pending"

@@ -10,7 +10,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Literal
 
-from pydantic import Field, JsonValue
+from pydantic import ConfigDict, Field, JsonValue
 
 from .answer import Answer
 from .call import Call
@@ -18,7 +18,7 @@ from .decoding import Fault
 from .gate import PinnedGate
 from .identity import Branch, Occurrence, Standing
 from .receipt import Receipt
-from .word import Word
+from .word import Told, Word
 
 MAX_KEPT_BYTES = 4096
 """Up to which size, as JSON, a refusal is kept word for word."""
@@ -80,7 +80,7 @@ class Answered(_Entry):
     receipt: Receipt
 
 
-class Objection(Word):
+class Objection(Told):
     """What is wrong with one answer of a message, and what its sender can do."""
 
     refusal: Refusal
@@ -99,6 +99,8 @@ class Refused(_Entry):
     Also the verdict that the sender is given (`verdict`): the record is the
     reply, or where that is long its `brief`.
     """
+
+    model_config = ConfigDict(extra="ignore")
 
     kind: Literal["refused"] = "refused"
     verdict: Literal["refused"] = "refused"

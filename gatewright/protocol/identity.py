@@ -21,7 +21,7 @@ from urllib.parse import quote, unquote
 from pydantic import Field, PlainSerializer, PlainValidator, StringConstraints, WithJsonSchema
 
 from .errors import IdentityError
-from .word import Word
+from .word import Told, Word
 
 MAX_NAME = 200
 """The longest name of a gate, step or effect, in characters: with its suffixes it stays an index-friendly id."""
@@ -51,7 +51,7 @@ class Standing(StrEnum):
     SUPERSEDED = "superseded"
 
 
-class FrameIdentity(Word):
+class FrameIdentity(Told):
     """
     Which run this is: the chain of executions that `first_execution_run_id` heads.
 
@@ -64,7 +64,7 @@ class FrameIdentity(Word):
     first_execution_run_id: str
 
 
-class FrameState(Word):
+class FrameState(Told):
     """One run's authority to continue, as it stood when something was recorded."""
 
     identity: FrameIdentity

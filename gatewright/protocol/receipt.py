@@ -18,7 +18,7 @@ from pydantic import Field, JsonValue
 from .answer import EvidenceClass
 from .canonical import digest
 from .identity import Branch, FrameState
-from .word import Word
+from .word import Told
 
 
 class EffectState(StrEnum):
@@ -32,7 +32,7 @@ class EffectState(StrEnum):
     UNKNOWN = "unknown"
 
 
-class OccurrenceFact(Word):
+class OccurrenceFact(Told):
     """Which arrival at which gate, and the digest of what was shown there."""
 
     interrupt_id: str
@@ -42,7 +42,7 @@ class OccurrenceFact(Word):
     digest: str
 
 
-class ResponderFact(Word):
+class ResponderFact(Told):
     """Who answered, by which way, and what vouches for it."""
 
     principal: str
@@ -53,7 +53,7 @@ class ResponderFact(Word):
     content_digest: str
 
 
-class EffectFact(Word):
+class EffectFact(Told):
     """What is known of the effect when the receipt was written; `key` and `receipt` once it has been attempted."""
 
     state: EffectState = EffectState.NOT_ATTEMPTED
@@ -62,7 +62,7 @@ class EffectFact(Word):
     receipt: JsonValue = None
 
 
-class Receipt(Word):
+class Receipt(Told):
     """One link: made by `Receipt.seal`, never by hand."""
 
     kind: Literal["continuation", "effect"] = "continuation"
@@ -88,7 +88,7 @@ class Receipt(Word):
         return digest(self.model_dump(mode="json", exclude={"digest"}))
 
 
-class Anchor(Word):
+class Anchor(Told):
     """Where a chain goes on whose earlier receipts are kept elsewhere: the last number and digest before it."""
 
     number: int = Field(ge=0)

@@ -23,7 +23,6 @@ from temporalio.service import RPCError, RPCStatusCode
 from gatewright.protocol.book import Book
 from gatewright.protocol.canonical import plain
 from gatewright.protocol.entries import Closed
-from gatewright.protocol.gate import Policy
 from gatewright.protocol.identity import FrameIdentity, FrameState, Standing, session_run
 from gatewright.store import GateRow, Store
 
@@ -34,6 +33,7 @@ from .views import (
     BookPart,
     GatesPage,
     GateView,
+    PolicyView,
     ReceiptsPage,
     RefusalsView,
     RunView,
@@ -322,7 +322,7 @@ def _indexed(row: GateRow) -> GateView:
         payload=row.payload if row.state == "open" else None,
         response_schema=row.response_schema if row.state == "open" else None,
         digest=row.digest,
-        policy=Policy(dangerous=row.dangerous),
+        policy=PolicyView(dangerous=row.dangerous),
         opened_at=row.opened_at,
         deadline=row.deadline,
         closed_at=row.closed_at,

@@ -9,7 +9,7 @@ import json
 from datetime import datetime
 from typing import Any, Literal
 
-from pydantic import Field, JsonValue
+from pydantic import ConfigDict, Field, JsonValue
 
 from gatewright.protocol.book import Book
 from gatewright.protocol.canonical import digest
@@ -19,13 +19,13 @@ from gatewright.protocol.identity import FrameState
 from gatewright.protocol.receipt import Anchor, Receipt
 from gatewright.protocol.record import GateRecord, GateState
 from gatewright.protocol.schema import JsonSchema
-from gatewright.protocol.word import Word
+from gatewright.protocol.word import Told
 
 PAGE_BYTES = 1024 * 1024
 """About how much one page of a view may hold: a query's reply must stay below gRPC's 4 MiB."""
 
 
-class AnswerView(Word):
+class AnswerView(Told):
     """Who answered a gate, when, with what."""
 
     answer_id: str
@@ -37,7 +37,13 @@ class AnswerView(Word):
     receipt: str
 
 
-class GateView(Word):
+class PolicyView(Policy):
+    """A gate's policy as it is shown; a rule of a later release is not known here, and kept there."""
+
+    model_config = ConfigDict(extra="ignore")
+
+
+class GateView(Told):
     """One occurrence as a person needs to see it: what is asked, or who answered."""
 
     interrupt_id: str
@@ -50,7 +56,7 @@ class GateView(Word):
     payload: JsonValue = None
     response_schema: JsonSchema | None = None
     digest: str
-    policy: Policy = Policy()
+    policy: PolicyView = PolicyView()
     opened_at: datetime
     deadline: datetime | None = None
     closed_at: datetime | None = None
@@ -60,7 +66,7 @@ class GateView(Word):
     refusals: int = 0
 
 
-class GatesPage(Word):
+class GatesPage(Told):
     """Open gates first, each list oldest first; `next` is where the following page begins (None: this was the last)."""
 
     frame: FrameState
@@ -68,7 +74,7 @@ class GatesPage(Word):
     next: int | None = None
 
 
-class TranscriptPage(Word):
+class TranscriptPage(Told):
     """Entries of a run from a cursor on. `next` is the cursor of what will come; `closed` says that nothing will."""
 
     entries: tuple[dict[str, Any], ...]
@@ -76,7 +82,7 @@ class TranscriptPage(Word):
     closed: bool
 
 
-class ReceiptsPage(Word):
+class ReceiptsPage(Told):
     """Receipts of a run from a number on, and the anchor before the first one that the run itself still keeps."""
 
     anchor: Anchor
@@ -84,7 +90,7 @@ class ReceiptsPage(Word):
     next: int | None = None
 
 
-class BookPart(Word):
+class BookPart(Told):
     """A piece of a book's JSON text. Pieces belong together only where their stamps are equal."""
 
     stamp: str
@@ -92,7 +98,7 @@ class BookPart(Word):
     text: str
 
 
-class RefusalsView(Word):
+class RefusalsView(Told):
     """What was refused and what could not be read: kept in full for the first and last 20 per gate, counted beyond."""
 
     refused: tuple[Refused, ...]
@@ -101,7 +107,7 @@ class RefusalsView(Word):
     dead_letter_count: int
 
 
-class RunView(Word):
+class RunView(Told):
     """One run: where it stands and what it waits for."""
 
     workflow_id: str
@@ -117,7 +123,7 @@ class RunView(Word):
     """`index`: no worker answered, so this is what the store last heard."""
 
 
-class Delivered(Word):
+class Delivered(Told):
     """
     The answer lies in Temporal as a signal, and no worker has judged it yet.
 
@@ -164,7 +170,7 @@ def gate_view(book: Book, record: GateRecord) -> GateView:
         payload=gate.payload if gate and is_open else None,
         response_schema=gate.response_schema if gate and is_open else None,
         digest=record.shown,
-        policy=gate.policy if gate else Policy(),
+        policy=PolicyView.model_validate(gate.policy.model_dump()) if gate else PolicyView(),
         opened_at=record.opened_at,
         deadline=gate.deadline if gate else None,
         closed_at=record.closed_at,

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from gatewright.protocol.admission import Repeated
 from gatewright.protocol.answer import Answer, EvidenceClass, Failure, Message
 from gatewright.protocol.canonical import NotJson
 from tests.protocol.builders import answer
@@ -134,3 +135,12 @@ class TestName:
         assert answer(answer_id="").name == answer(answer_id="", channel="temporal").name
         assert answer(answer_id="").name != answer(answer_id="", response=False).name
         assert answer(answer_id="").name.startswith("by-content-")
+
+
+def test_what_a_newer_release_tells_is_read_without_what_this_one_does_not_know() -> None:
+    """Client and worker may be of different releases; what decides something is read strictly all the same."""
+    told = {"verdict": "repeated", "receipts": [], "of_a_later_release": 1}
+
+    assert Repeated(receipts=()) == Repeated.model_validate(told)
+    with pytest.raises(ValidationError):
+        Answer.model_validate({"interruptId": "review", "of_a_later_release": 1})
