@@ -10,7 +10,7 @@ from gatewright.store import SessionKey
 PARTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=20)
 
 
-@given(PARTS, PARTS, PARTS, st.integers(1, 10**18 - 1))
+@given(PARTS, PARTS, PARTS, st.integers(1, 10**15 - 1))
 def test_a_workflow_id_gives_its_session_and_number_back(app: str, user: str, session: str, number: int) -> None:
     """Whatever the parts are made of, slashes and percent signs included."""
     key = SessionKey(app=app, user=user, session=session)
@@ -62,4 +62,4 @@ def test_a_key_whose_workflow_ids_temporal_would_refuse_is_refused_at_once() -> 
 def test_three_plain_parts_of_the_greatest_length_make_a_workflow_id() -> None:
     key = SessionKey(app="a" * 200, user="b" * 200, session="c" * 200)
 
-    assert (key, 10**18 - 1) == SessionKey.parse(key.workflow_id(10**18 - 1))
+    assert (key, 10**15 - 1) == SessionKey.parse(key.workflow_id(10**15 - 1))
