@@ -18,6 +18,7 @@ from datetime import UTC, datetime
 from typing import Any, NoReturn, TypeVar
 
 from pydantic import JsonValue
+from pydantic_core import to_jsonable_python
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
 from temporalio.worker import (
@@ -215,12 +216,15 @@ class _Inbound(ActivityInboundInterceptor):
         assert self._store is not None  # noqa: S101 - _once refused
         ledger = self._store.ledger
         try:
-            recorded = plain(result)
-        except NotJson as wrong:
-            _refuse("NotJson", f"{call.id} was performed, and its result cannot be recorded as JSON: {wrong}")
-        receipt: JsonValue = {"result_digest": digest(recorded)}
+            # As Temporal would carry it: what is returned the first time and what a retry finds must be the same.
+            recorded: JsonValue = json.loads(json.dumps(to_jsonable_python(result)))
+            receipt: JsonValue = {"result_digest": digest(plain(recorded))}
+        except (TypeError, ValueError) as wrong:
+            unkept: JsonValue = {"result": "not JSON"}
+            await _patiently(lambda: ledger.performed(call.key, result=None, receipt=unkept, at=_now()))
+            _refuse("NotJson", f"{call.id} was performed, and its result is lost, because it is not JSON: {wrong}")
         entry = await _patiently(lambda: ledger.performed(call.key, result=recorded, receipt=receipt, at=_now()))
-        return entry.result
+        return result if entry.result == recorded else entry.result
 
 
 def _called(input: ExecuteActivityInput) -> Call | None:

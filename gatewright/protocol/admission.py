@@ -183,11 +183,15 @@ def _earned(case: Case) -> Receipt | None:
     record = case.book.answered_as(case.answer.name)
     if record is None:
         return None
+    if not case.answer.interrupt_id and case.meant is not record:
+        # A gate's bare name that may mean a later occurrence by now is no repeat of what it meant then.
+        return None
+    if record.content_digest != case.answer.content_digest:
+        return None
     if record.answered is not None:
-        same = record.answered.answer.content_digest == case.answer.content_digest
-        return record.answered.receipt if same else None
+        return record.answered.receipt
     settled = record.settled
-    if settled is None or settled.content_digest != case.answer.content_digest:
+    if settled is None:
         return None
     for receipt in case.book.receipts:
         if receipt.digest == settled.receipt_digest:

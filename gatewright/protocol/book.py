@@ -9,6 +9,8 @@ What is bounded, and what never is:
 - Of refusals and dead letters the first and the last 20 are kept per gate (and
   of those that name no gate), each cut to about 4 KB; beyond that they are
   counted by name.
+- Beyond about 4 MB of payloads, schemas, answers and outputs the oldest that
+  are over lose theirs (their digests stay, and the gate index has them).
 - `compacted()`, called when a run continues as new, turns every occurrence that
   is over into one `Settled` line, drops its refusals and what was said,
   consumed and performed, and keeps the last 50 receipts with an anchor.
@@ -17,6 +19,7 @@ What is bounded, and what never is:
   some 3,900 of them in one payload).
 """
 
+import json
 from collections import Counter, deque
 from collections.abc import Iterable
 from datetime import datetime
@@ -43,6 +46,17 @@ from .errors import BookError
 from .identity import MAX_NUMBER, FrameIdentity, FrameState, Occurrence, Standing
 from .receipt import Anchor, Receipt
 from .record import KEPT, GateRecord, GateState, Tally
+
+MAX_WEIGHT = 4 * 1024 * 1024
+"""
+About how much JSON of what was shown, said and returned a book keeps, in characters.
+
+A book is written whole when its run ends, in a workflow task that may take two
+seconds.
+"""
+
+LIGHT = 1024
+"""Entries whose contents are no longer than this are not counted."""
 
 KEPT_RECEIPTS = 50
 """How many receipts travel through continue-as-new in full."""
@@ -97,6 +111,8 @@ class Book:
         self.refusals: dict[str, Tally] = {}
         self.dead_letters = Tally()
         self._open: dict[str, GateRecord] = {}
+        self._heavy: deque[tuple[int, int]] = deque()
+        self._weight = 0
 
     # What the book says
 
@@ -155,6 +171,31 @@ class Book:
             self._fold(entry)
             if not isinstance(entry, Refused | DeadLettered):
                 self.entries.append(entry)
+                self._weigh(len(self.entries) - 1)
+
+    def _weigh(self, position: int) -> None:
+        """Count what the entry at `position` weighs, and make the oldest ones thin where it becomes too much."""
+        heavy = self.entries[position].heavy()
+        if heavy is None or (size := len(json.dumps(heavy))) <= LIGHT:
+            return
+        self._heavy.append((position, size))
+        self._weight += size
+        for _ in range(len(self._heavy)):
+            if self._weight <= MAX_WEIGHT:
+                break
+            oldest, size = self._heavy.popleft()
+            entry = self.entries[oldest]
+            record = self.gates.get(entry.occurrence.interrupt_id) if isinstance(entry, Asked | Answered) else None
+            if record is not None and record.state == "open":
+                # What an open gate shows is what it is judged by.
+                self._heavy.append((oldest, size))
+                continue
+            self.entries[oldest] = thin = entry.thin()
+            self._weight -= size
+            if record is not None and isinstance(thin, Asked):
+                record.gate = thin.gate
+            elif record is not None and isinstance(thin, Answered):
+                record.answered = thin
 
     def _fold(self, entry: Any) -> None:
         match entry:
@@ -348,8 +389,9 @@ def _settled(record: GateRecord) -> Settled:
         branch=record.branch,
         state=state,
         shown=record.shown,
+        stands_for=record.gate.stands_for if record.gate else None,
         answer_id=answered.answer.answer_id if answered else None,
-        content_digest=answered.answer.content_digest if answered else None,
+        content_digest=record.content_digest,
         principal=answered.answer.principal if answered else None,
         channel=answered.answer.channel if answered else None,
         receipt_number=answered.receipt.number if answered else None,

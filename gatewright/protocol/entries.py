@@ -8,7 +8,7 @@ retyped or removed.
 
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import ConfigDict, Field, JsonValue
 
@@ -22,6 +22,10 @@ from .word import Told, Word
 
 MAX_KEPT_BYTES = 4096
 """Up to which size, as JSON, a refusal is kept word for word."""
+
+
+KEPT_TEXT = 500
+"""How many characters of a text stay in a record that had to be made smaller."""
 
 
 class Refusal(StrEnum):
@@ -51,6 +55,14 @@ class Refusal(StrEnum):
 class _Entry(Word):
     at: datetime
 
+    def heavy(self) -> Any:
+        """The parts of this entry that may be large; None where there are none."""
+        return None
+
+    def thin(self) -> Self:
+        """The entry without them."""
+        return self
+
 
 class Opened(_Entry):
     """The run was opened: ADK's text, or the input of a pipeline that was started by other means."""
@@ -59,6 +71,14 @@ class Opened(_Entry):
     pipeline: str
     text: str | None = None
     input: JsonValue = None
+
+    def heavy(self) -> Any:
+        """See base class."""
+        return [self.text, self.input]
+
+    def thin(self) -> Self:
+        """See base class."""
+        return self.model_copy(update={"text": self.text and self.text[:KEPT_TEXT], "input": None})
 
 
 class Asked(_Entry):
@@ -69,6 +89,16 @@ class Asked(_Entry):
     branch: Branch
     gate: PinnedGate
 
+    def heavy(self) -> Any:
+        """See base class."""
+        return [self.gate.message, self.gate.payload, self.gate.response_schema]
+
+    def thin(self) -> Self:
+        """See base class; what was shown stays known by its digest, and in the gate index."""
+        message = self.gate.message and self.gate.message[:KEPT_TEXT]
+        update = {"message": message, "payload": None, "response_schema": None}
+        return self.model_copy(update={"gate": self.gate.model_copy(update=update)})
+
 
 class Answered(_Entry):
     """An answer was admitted: what was said, the value that the run continues with, and the receipt."""
@@ -78,6 +108,14 @@ class Answered(_Entry):
     answer: Answer
     value: JsonValue = None
     receipt: Receipt
+
+    def heavy(self) -> Any:
+        """See base class."""
+        return [self.answer.response, self.value]
+
+    def thin(self) -> Self:
+        """See base class; the content stays known by its digest, in the receipt."""
+        return self.model_copy(update={"answer": self.answer.model_copy(update={"response": None}), "value": None})
 
 
 class Objection(Told):
@@ -170,6 +208,14 @@ class Performed(_Entry):
     error: str | None = None
     receipt: Receipt | None = Field(default=None, description="effects only")
 
+    def heavy(self) -> Any:
+        """See base class."""
+        return self.output
+
+    def thin(self) -> Self:
+        """See base class."""
+        return self.model_copy(update={"output": None})
+
 
 class Expired(_Entry):
     """A gate's deadline passed without an answer; with `default` an `Answered` by the engine follows."""
@@ -194,6 +240,14 @@ class Said(_Entry):
     text: str
     branch: Branch
 
+    def heavy(self) -> Any:
+        """See base class."""
+        return self.text
+
+    def thin(self) -> Self:
+        """See base class."""
+        return self.model_copy(update={"text": self.text[:KEPT_TEXT]})
+
 
 class Closed(_Entry):
     """The run ended; no answer counts any more."""
@@ -217,6 +271,7 @@ class Settled(_Entry):
     branch: Branch
     state: Literal["answered", "expired", "superseded"]
     shown: str
+    stands_for: str | None = None
     answer_id: str | None = None
     content_digest: str | None = None
     principal: str | None = None

@@ -6,25 +6,30 @@ what cannot be rendered fails there and not in front of somebody (A13). What was
 shown is then pinned: verdicts use the recorded schema and never today's model.
 """
 
+import json
 from dataclasses import KW_ONLY, dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 from types import UnionType
 from typing import Any, Generic, Literal, _SpecialForm, cast
 
-from pydantic import Field, JsonValue
+from pydantic import BaseModel, Field, JsonValue, ValidationError
 from typing_extensions import TypeVar
 
 from .answer import EvidenceClass
 from .canonical import NotJson, canonical, digest, plain
 from .decoding import Decoded, Decoding, Undecodable, decode
 from .errors import GateError
+from .faults import shorten
 from .identity import MAX_NAME, Name, Occurrence
-from .schema import JsonSchema, UnrenderableSchema, render_schema
+from .schema import JsonSchema, UnrenderableSchema, adapter, render_schema
 from .word import Word
 
 MAX_SHOWN_BYTES = 256 * 1024
 """The most that a gate may show (message, payload and schema as canonical JSON), in bytes."""
+
+MAX_PROBLEMS = 20
+"""How many things that a type has against a value are told."""
 
 MAX_DEADLINE = timedelta(days=36_500)
 """The longest wait: beyond it, times leave the calendar that records are written in."""
@@ -82,6 +87,7 @@ class PinnedGate(Word):
     on_deadline: Literal["fail", "default"] = "fail"
     default: JsonValue = None
     policy: Policy = Policy()
+    stands_for: str | None = Field(default=None, description="the gate that is asked again here")
 
 
 @dataclass(frozen=True)
@@ -94,7 +100,8 @@ class Gate(Generic[T]):
     as JSON; NaN, infinities and integers beyond 2^53 are shown as text, so that
     every client shows the same. `narrowed` is a JSON Schema that is shown and kept
     in the place of the type's own, for what only the run knows (the columns there
-    are to choose from); the value still arrives in the type. `deadline` counts from the opening; at the
+    are to choose from); the value still arrives in the type. `stands_for` names the gate that is asked
+    again under this name. `deadline` counts from the opening; at the
     deadline the gate fails, or takes `Default(value)`.
 
     Raises `GateError`, naming the gate, for what cannot be rendered or kept.
@@ -110,6 +117,7 @@ class Gate(Generic[T]):
     kind: GateKind = GateKind.HUMAN
     policy: Policy = field(default_factory=Policy)
     narrowed: JsonSchema | None = None
+    stands_for: str | None = None
 
     response_schema: JsonSchema | None = field(init=False)
     shown_payload: JsonValue = field(init=False)
@@ -162,6 +170,8 @@ class Gate(Generic[T]):
                     wrong.append(f"the default does not fit its own schema: {fault.path}: {fault.message}")
                 elif len(canonical(verdict.value)) > MAX_SHOWN_BYTES:
                     wrong.append(f"the default is larger than the {MAX_SHOWN_BYTES:,} bytes that an answer may have")
+                elif problems := self.problems(verdict.value):
+                    wrong.append(f"the default does not fit its own type: {problems[0][0]}: {problems[0][1]}")
         policy = self.policy
         reserved = {
             "quorum above 1": policy.quorum > 1,
@@ -179,6 +189,39 @@ class Gate(Generic[T]):
         """The default as the answer that it stands for would be decoded."""
         return decode(plain(default.value), self.response_schema, strict=True)
 
+    def typed(self, value: JsonValue) -> T:
+        """The value of an admitted answer in the gate's own type, as today's code has it; what its validators raise."""
+        known = None if isinstance(self.answer, dict) else adapter(self.answer)
+        # As JSON and not as Python: a strict model takes a time or an enum from JSON text, and from no Python string.
+        return cast("T", value if known is None else known.validate_json(json.dumps(value)))
+
+    def problems(self, value: JsonValue) -> list[tuple[str, str]]:
+        """What today's type has against a value, as (path, message); empty where it fits."""
+        try:
+            self.typed(value)
+        except ValidationError as wrong:
+            listed = wrong.errors(include_url=False, include_context=False, include_input=False)[:MAX_PROBLEMS]
+            return [
+                ("$" + "".join(f".{part}" for part in error["loc"]), shorten(error["msg"], 300)) for error in listed
+            ]
+        except Exception as wrong:  # noqa: BLE001 - an author's validator may raise anything, and a run must not stop for it
+            return [("$", shorten(f"{type(wrong).__name__}: {wrong}", 300))]
+        return []
+
+    def loosely(self, value: JsonValue) -> T:
+        """
+        The value in today's type although that no longer takes it.
+
+        For replays: the run went on with this value when the type still took
+        it, and it must go on with it again. A model is made without validation.
+        """
+        try:
+            return self.typed(value)
+        except Exception:  # noqa: BLE001 - as above
+            if isinstance(self.answer, type) and issubclass(self.answer, BaseModel) and isinstance(value, dict):
+                return cast("T", self.answer.model_construct(**cast("dict[str, Any]", value)))
+            return cast("T", value)
+
     def pin(self, *, opened_at: datetime) -> PinnedGate:
         """The gate as it is shown and recorded when it opens at `opened_at`."""
         default = self._default(self.on_deadline) if isinstance(self.on_deadline, Default) else None
@@ -193,6 +236,7 @@ class Gate(Generic[T]):
             on_deadline="default" if isinstance(self.on_deadline, Default) else "fail",
             default=default.value if isinstance(default, Decoded) else None,
             policy=self.policy,
+            stands_for=self.stands_for,
         )
 
 

@@ -78,6 +78,19 @@ class GateRecord:
         return self.settled.principal if self.settled else None
 
     @property
+    def content_digest(self) -> str | None:
+        """The digest of what was answered, by which a repeat is known."""
+        if self.answered is not None and self.answered.receipt.responder is not None:
+            return self.answered.receipt.responder.content_digest
+        return self.settled.content_digest if self.settled else None
+
+    @property
+    def stands_for(self) -> str:
+        """The gate whose question this is: its own, or the one that is asked again here."""
+        known = self.gate.stands_for if self.gate else self.settled.stands_for if self.settled else None
+        return known or self.occurrence.gate
+
+    @property
     def fact(self) -> OccurrenceFact:
         """The occurrence as receipts state it."""
         at = self.occurrence

@@ -102,7 +102,7 @@ def _unportable(case: Case) -> Reason | None:
 
 def _conflict(case: Case) -> Reason | None:
     first = case.book.answered_as(case.answer.name)
-    if first is None:
+    if first is None or (not case.answer.interrupt_id and case.meant is None):
         return None
     return (
         f"answer id {case.answer.name!r} was used before, for {first.interrupt_id} with other content"
@@ -216,11 +216,11 @@ def _not_invited(case: Case) -> Reason | None:
         # The cost of an answer must not grow with the number of gates that were answered before.
         return None
     for record in case.book.gates.values():
-        if record.occurrence.gate in gate.policy.separate_from and record.principal == case.answer.principal:
+        if record.stands_for in gate.policy.separate_from and record.principal == case.answer.principal:
             return f"{who} answered {record.interrupt_id}, and {gate.name!r} must be answered by somebody else"
     for other in case.message.answers:
         meant = record_meant(case.book, other)
-        if meant and meant.occurrence.gate in gate.policy.separate_from and other.principal == case.answer.principal:
+        if meant and meant.stands_for in gate.policy.separate_from and other.principal == case.answer.principal:
             return f"{who} answers {meant.interrupt_id} as well, and {gate.name!r} must be answered by somebody else"
     return None
 

@@ -171,14 +171,16 @@ class Runs(Room):
         """
         Note that the run is over: its standing, its gates that were still open, and its archive.
 
-        Of several closings the first one's standing, time and reason stay; an
-        archive is replaced by a later one, never removed. An unknown run is
-        listed from what its id says.
+        Of several closings the first one's standing, time and reason stay,
+        unless a later one brings the run's archive: that is the run's own word (a
+        task that closed it may have been thrown away and replayed to another
+        end). An archive is replaced by a later one, never removed. An unknown
+        run is listed from what its id says.
         """
         _check(standing, RUN_CLOSED)
         with self._database.write(queue_of(workflow_id)) as connection:
             run = _found_or_made(connection, workflow_id, at)
-            if run.standing not in RUN_CLOSED:
+            if run.standing not in RUN_CLOSED or archive is not None:
                 _change(connection, run, {"standing": standing, "closed_at": at, "reason": reason})
             _close_gates(connection, workflow_id, at)
             if archive is not None:

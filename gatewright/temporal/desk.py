@@ -7,10 +7,10 @@ those are given every delivery, whatever its name and arguments.
 """
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeVar, cast
 
-from pydantic import ValidationError
 from temporalio import workflow
 from temporalio.api.sdk.v1 import WorkflowMetadata
 from temporalio.common import RawValue
@@ -19,11 +19,9 @@ from temporalio.exceptions import ApplicationError
 from gatewright.protocol.admission import Admission, Admitted, Pending, Repeated, admit, unreadable
 from gatewright.protocol.answer import Evidence, Message
 from gatewright.protocol.book import Book
-from gatewright.protocol.canonical import canonical, plain
 from gatewright.protocol.decoding import Fault
 from gatewright.protocol.entries import DeadLettered, Objection, Refusal, Refused
 from gatewright.protocol.gate import Gate
-from gatewright.protocol.schema import adapter
 from gatewright.temporal import names
 from gatewright.temporal.door import Read, Unreadable, preview, read
 from gatewright.temporal.views import gates_page, receipts_page, refusals_view, transcript_page
@@ -40,13 +38,18 @@ class Desk:
         """Open gates by interrupt id, as today's code wrote them: for checks that no replay repeats."""
         self._lock = asyncio.Lock()
         self._other_signals: Callable[..., Any] | None = None
-        self._other_updates: Callable[..., Any] | None = None
         self._own_metadata: Callable[..., Any] | None = None
 
     def serve(self) -> None:
-        """Register the doors and the queries with the workflow that is being made; its own dynamic handlers stay in use."""
+        """Register the doors and the queries with the workflow that is being made; its own dynamic signals stay in use."""
+        if workflow.get_signal_handler(names.ANSWER) or workflow.get_update_handler(names.ANSWER):
+            msg = f"this workflow has a signal or an update named {names.ANSWER!r} of its own, which would shadow the door"
+            raise RuntimeError(msg)
+        if workflow.get_dynamic_update_handler() is not None:
+            # It could be called, and its validator could not: an update that it would turn away must not run.
+            msg = "this workflow has a dynamic update handler of its own; register its updates by name"
+            raise RuntimeError(msg)
         self._other_signals = workflow.get_dynamic_signal_handler()
-        self._other_updates = workflow.get_dynamic_update_handler()
         workflow.set_dynamic_signal_handler(self._on_signal)
         workflow.set_dynamic_update_handler(self._on_update, validator=self._validate)
         workflow.set_query_handler(names.QUERY_GATES, self._query_gates)
@@ -70,8 +73,6 @@ class Desk:
             workflow.logger.warning("a signal was refused: %s: %s", ruling.refusal.value, ruling.reason)
 
     async def _on_update(self, name: str, args: Sequence[RawValue]) -> Any:
-        if name != names.ANSWER and self._other_updates is not None:
-            return await _call(self._other_updates, name, args)
         return (await self._deliver(name, args, "update")).model_dump(mode="json")
 
     def _validate(self, name: str, args: Sequence[RawValue]) -> None:
@@ -115,13 +116,8 @@ class Desk:
                 # The type changed while the person was reading: what was shown is what counts, so the answer is
                 # admitted, and the frame asks again for what today's type wants besides.
                 continue
-            try:
-                typed(gate, entry.value)
-            except ValidationError as wrong:
-                faults = tuple(
-                    Fault(path="$" + "".join(f".{part}" for part in error["loc"]), message=error["msg"])
-                    for error in wrong.errors(include_url=False, include_context=False, include_input=False)
-                )
+            if problems := gate.problems(entry.value):
+                faults = tuple(Fault(path=path, message=message) for path, message in problems)
                 words = "; ".join(f"{fault.path}: {fault.message}" for fault in faults[:5])
                 objection = Objection(
                     refusal=Refusal.INVALID,
@@ -205,7 +201,7 @@ class Desk:
 
     def _query_judge(self, message: dict[str, Any]) -> dict[str, Any]:
         """What would be ruled if this message came now; nothing is recorded."""
-        size = len(canonical(plain(message)))
+        size = len(json.dumps(message).encode())
         ruling = admit(self.book, Message.model_validate(message), Evidence(size=size, door="query"), at=workflow.now())
         if isinstance(ruling, Admitted):
             ruling = self._untyped(ruling) or ruling
@@ -227,12 +223,6 @@ class Desk:
             if entry.attempt == attempt if attempt else named:
                 return cast("dict[str, Any]", entry.model_dump(mode="json"))
         return None
-
-
-def typed(gate: Gate[T], value: Any) -> T:
-    """The value in the gate's own type, as the pipeline knows it today; `ValidationError` where it does not fit."""
-    known = None if isinstance(gate.answer, dict) else adapter(gate.answer)
-    return cast("T", value if known is None else known.validate_python(value))
 
 
 async def _call(handler: Callable[..., Any], name: str, args: Sequence[RawValue]) -> Any:

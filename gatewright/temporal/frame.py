@@ -18,12 +18,13 @@ waits.
 """
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any, Generic, TypeVar, cast, overload
 
-from pydantic import ValidationError
+from pydantic import BaseModel
 from temporalio import workflow
 from temporalio.common import RetryPolicy
 from temporalio.exceptions import ActivityError
@@ -46,15 +47,15 @@ from gatewright.protocol.entries import (
     Superseded,
 )
 from gatewright.protocol.gate import Gate, PinnedGate
-from gatewright.protocol.identity import BranchPath, FrameIdentity, Occurrence, Standing, session_run
+from gatewright.protocol.identity import MAX_NAME, BranchPath, FrameIdentity, Occurrence, Standing, session_run
 from gatewright.protocol.receipt import EffectFact, EffectState, Receipt
 from gatewright.protocol.record import GateRecord
 
 from . import names
-from .desk import Desk, typed
+from .desk import Desk
 from .details import describe
 from .errors import GateExpiredError, GateFailedError
-from .index import CloseRun, Ledger, OpenGate, Opening, SettleGate
+from .index import CloseRun, Ledger, OpenGate, Opening, SettleGate, Settling
 from .outbound import calling
 from .views import book_part
 
@@ -63,6 +64,9 @@ R = TypeVar("R")
 
 MAX_OUTPUT_BYTES = 16 * 1024
 """The largest output of a step that the transcript keeps; of a larger one it keeps the digest."""
+
+MAX_ECHO = 2_000
+"""How many characters of an answer that no longer fits are shown to whoever is asked again."""
 
 FAILED = "failed:"
 """How the gate is named that asks again when today's type no longer takes an admitted answer."""
@@ -111,7 +115,8 @@ class Frame:
         else:
             self.book = Book.from_json(carried)
         self._desk = Desk(self.book)
-        self._settling: set[asyncio.Task[None]] = set()
+        self._settling: set[asyncio.Task[Settling]] = set()
+        self._orphans = {record.interrupt_id for record in self.book.open}
         self._desk.serve()
         workflow.set_query_handler(names.QUERY_BOOK, self._query_book)
 
@@ -126,9 +131,10 @@ class Frame:
         the pipeline stops waiting (the task is cancelled), the gate is
         superseded and a late answer is refused.
         """
-        occurrence = self.book.reserve(gate.name)
+        record = self._carried_over(gate)
+        occurrence = record.occurrence if record else self.book.reserve(gate.name)
         try:
-            record = await self._open(gate, occurrence)
+            record = record or await self._open(gate, occurrence)
         except asyncio.CancelledError:
             # Listed perhaps, and never asked: nothing of it is in the book, so the index must not keep it.
             gone = SettleGate(
@@ -151,17 +157,17 @@ class Frame:
             raise
         finally:
             self._desk.known.pop(occurrence.interrupt_id, None)
+        said = entry is not None and entry.answer.failure is None
+        problems = gate.problems(entry.value) if entry is not None and said else []
         # Shielded: a pipeline that stops waiting now has its answer all the same, and the index must say so.
-        await asyncio.shield(self._settle_later(self._settled(record)))
+        settled = await asyncio.shield(self._settle_later(self._settled(record, fits=not problems)))
         if entry is None:
             raise GateExpiredError(occurrence.interrupt_id)
         if entry.answer.failure is not None:
             raise GateFailedError(occurrence.interrupt_id, entry.answer.failure)
-        try:
-            value = typed(gate, entry.value)
-        except ValidationError as changed:
-            return await self._ask_again(gate, entry, changed)
-        return Answered(value, occurrence, entry.answer, entry.receipt)
+        if not settled.fits:
+            return await self._ask_again(gate, entry, problems)
+        return Answered(gate.loosely(entry.value), occurrence, entry.answer, entry.receipt)
 
     @overload
     async def perform(
@@ -203,13 +209,15 @@ class Frame:
         with calling(call):
             handle = workflow.start_activity(function, args=args, activity_id=call.id, **_options(declaration, options))
         try:
-            result = await handle
+            result, cancelled = await (_seen_through(handle) if declaration.effect else _awaited(handle))
         except ActivityError as failed:
             cause = failed.cause or failed
             error = f"{getattr(cause, 'type', None) or type(cause).__name__}: {cause}"
             self.book.write(Performed(at=workflow.now(), call=call, outcome="failed", error=error[:2000]))
             raise
         self.book.write(self._performed(call, result, authorised_by))
+        if cancelled is not None:
+            raise cancelled
         return result
 
     def upcoming(self, gate: str) -> str:
@@ -240,7 +248,7 @@ class Frame:
             gate=gate.pin(opened_at=workflow.now()),
             opened_at=workflow.now(),
         )
-        opening = await self._local(names.OPEN_GATE, asked, Opening)
+        opening = Opening.model_validate(await self._local(names.OPEN_GATE, asked))
         self._remember_ledger(opening.ledger_id)
         self._desk.known[occurrence.interrupt_id] = gate
         self.book.write(Asked(at=workflow.now(), occurrence=occurrence, branch=asked.branch, gate=opening.gate))
@@ -264,25 +272,45 @@ class Frame:
         self._show()
         return record.answered
 
-    async def _ask_again(self, gate: Gate[T], entry: AnsweredEntry, changed: ValidationError) -> Answered[T]:
+    async def _ask_again(self, gate: Gate[T], entry: AnsweredEntry, problems: list[tuple[str, str]]) -> Answered[T]:
         """
         Ask for a value that today's type takes.
 
         The recorded schema took the answer, so it is admitted and stays so; the
         type has changed since, or has rules that no JSON Schema can express.
         """
-        problems = [f"{'.'.join(map(str, error['loc'])) or 'value'}: {error['msg']}" for error in changed.errors()]
+        origin = gate.stands_for or gate.name
+        name = FAILED + origin
+        if len(name) > MAX_NAME:
+            name = f"{FAILED}{origin[:100]}-{digest(origin)[-16:]}"
+        said = json.dumps(entry.value, ensure_ascii=False)
         return await self.ask(
             replace(
                 gate,
-                name=gate.name if gate.name.startswith(FAILED) else FAILED + gate.name,
+                name=name,
+                stands_for=origin,
+                on_deadline="fail",
                 message=f"{entry.occurrence.interrupt_id} was answered, and the pipeline no longer takes that answer. "
                 "Give one that it takes.",
-                payload={"answer": entry.value, "problems": problems[:20]},
+                # As text where it is long: what an answer may hold, a gate need not be able to show.
+                payload={
+                    "answer": entry.value if len(said) <= MAX_ECHO else said[:MAX_ECHO],
+                    "problems": [f"{path}: {message}" for path, message in problems],
+                },
             )
         )
 
-    def _settled(self, record: GateRecord) -> SettleGate:
+    def _carried_over(self, gate: Gate[T]) -> GateRecord | None:
+        """The gate of this name that was open when the run continued as new: asking for it again goes on waiting there."""
+        for record in self.book.open:
+            if record.interrupt_id in self._orphans and record.occurrence.gate == gate.name:
+                self._orphans.discard(record.interrupt_id)
+                self._desk.known[record.interrupt_id] = gate
+                self._show()
+                return record
+        return None
+
+    def _settled(self, record: GateRecord, *, fits: bool = True) -> SettleGate:
         answered = record.answered
         return SettleGate(
             workflow_id=self.book.identity.workflow_id,
@@ -294,26 +322,32 @@ class Frame:
             channel=answered.answer.channel if answered else None,
             value=answered.value if answered else None,
             receipt_digest=answered.receipt.digest if answered else None,
+            fits=fits,
         )
 
-    def _settle_later(self, settled: SettleGate) -> asyncio.Task[None]:
+    def _settle_later(self, settled: SettleGate) -> asyncio.Task[Settling]:
         """List a gate as it now stands, whoever still waits for it; the end of the run waits for this."""
-        task: asyncio.Task[None] = asyncio.create_task(self._local(names.SETTLE_GATE, settled, None))
+
+        async def settle() -> Settling:
+            return Settling.model_validate(await self._local(names.SETTLE_GATE, settled))
+
+        task = asyncio.create_task(settle())
         self._settling.add(task)
         task.add_done_callback(self._settling.discard)
         return task
 
-    async def _local(self, activity: str, argument: Any, result_type: type[T] | None) -> T:
+    async def _local(self, activity: str, argument: BaseModel | None) -> Any:
+        # As plain JSON: an application may have a payload converter that knows nothing of pydantic.
+        given = argument.model_dump(mode="json") if argument else None
         try:
-            result = await workflow.execute_local_activity(activity, argument, result_type=result_type, **_LOCAL)
+            return await workflow.execute_local_activity(activity, given, **_LOCAL)
         except ValueError as unregistered:
             # Not a failure of the run: the task is retried until a worker that is set up takes it.
             msg = f"{unregistered} Give the worker's client GatewrightPlugin(...)."
             raise RuntimeError(msg) from unregistered
-        return cast("T", result)
 
     async def _learn_ledger(self) -> None:
-        self._remember_ledger((await self._local(names.LEARN_LEDGER, None, Ledger)).ledger_id)
+        self._remember_ledger(Ledger.model_validate(await self._local(names.LEARN_LEDGER, None)).ledger_id)
 
     def _remember_ledger(self, ledger_id: str | None) -> None:
         # The first ledger that the run met is the one it relies on: another one is found out when an effect is called.
@@ -361,6 +395,10 @@ class Frame:
         given, _ = _kept(list(args) if len(args) != 1 else args[0])
         self.book.write(Opened(at=workflow.now(), pipeline=workflow.info().workflow_type, input=given))
 
+    async def settled(self) -> None:
+        """Wait until every handler has ended and every gate is listed as it stands."""
+        await workflow.wait_condition(lambda: not self._settling and workflow.all_handlers_finished())
+
     async def finish(self, standing: Standing, *, reason: str | None = None, output: Any = None) -> None:
         """
         The run is over: refuse what still comes, let handlers end, archive (called by the plugin's interceptor).
@@ -371,7 +409,7 @@ class Frame:
         shown, _ = _kept(output)
         self.book.write(Closed(at=workflow.now(), standing=standing, reason=reason, output=shown))
         self._show()
-        await workflow.wait_condition(lambda: not self._settling and workflow.all_handlers_finished())
+        await self.settled()
         closing = CloseRun(
             workflow_id=self.book.identity.workflow_id,
             first_execution_run_id=self.book.identity.first_execution_run_id,
@@ -381,7 +419,7 @@ class Frame:
             reason=reason,
             book=self.book.to_json(),
         )
-        await self._local(names.CLOSE_RUN, closing, None)
+        await self._local(names.CLOSE_RUN, closing)
         await workflow.wait_condition(workflow.all_handlers_finished)
 
     def _query_book(self, part: int = 0) -> dict[str, Any]:
@@ -411,3 +449,24 @@ def _kept(value: Any) -> tuple[Any, str | None]:
     except NotJson:
         return None, None
     return (shown if len(data) <= MAX_OUTPUT_BYTES else None), digest(shown)
+
+
+async def _awaited(handle: Awaitable[R]) -> tuple[R, asyncio.CancelledError | None]:
+    return await handle, None
+
+
+async def _seen_through(handle: asyncio.Task[R]) -> tuple[R, asyncio.CancelledError | None]:
+    """
+    The result of an effect, and the cancellation that came meanwhile.
+
+    An effect that has begun is not interrupted: nobody could say afterwards
+    whether it happened. It is recorded first, and then the run is cancelled.
+    """
+    cancelled: asyncio.CancelledError | None = None
+    while True:
+        try:
+            return await asyncio.shield(handle), cancelled
+        except asyncio.CancelledError as asked:
+            if handle.cancelled():
+                raise
+            cancelled = asked

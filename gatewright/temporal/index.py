@@ -26,8 +26,13 @@ from . import names
 
 logger = logging.getLogger(__name__)
 
-PATIENCE = 5.0
-"""How long a gate waits for the store before it opens unlisted, in seconds."""
+PATIENCE = 1.0
+"""
+How long a gate waits for the store before it opens unlisted, in seconds.
+
+A verdict waits for it too, because Temporal replies to an update only when the
+workflow task that carried it is complete.
+"""
 
 
 class OpenGate(Word):
@@ -66,6 +71,18 @@ class SettleGate(Word):
     channel: str | None = None
     value: JsonValue = None
     receipt_digest: str | None = None
+    fits: bool = True
+
+
+class Settling(Word):
+    """
+    Whether the answer fits the gate's type, as the code that took it saw it.
+
+    Recorded with the gate's end, so that a replay by later code, whose type may
+    have changed, goes the way that the run went.
+    """
+
+    fits: bool = True
 
 
 class CloseRun(Word):
@@ -92,14 +109,17 @@ class IndexActivities:
         return [self.open_gate, self.settle_gate, self.close_run, self.learn_ledger]
 
     @activity.defn(name=names.OPEN_GATE)
-    async def open_gate(self, asked: OpenGate) -> Opening:
-        """Pin a gate and list it."""
+    async def open_gate(self, given: dict[str, Any]) -> dict[str, Any]:
+        """Pin a gate and list it: `OpenGate` to `Opening`, as JSON."""
+        asked = OpenGate.model_validate(given)
         await self._index(lambda store: store.open_gate(gate_row(asked)))
-        return Opening(gate=asked.gate, ledger_id=self._store.ledger_id if self._store else None)
+        opening = Opening(gate=asked.gate, ledger_id=self._store.ledger_id if self._store else None)
+        return opening.model_dump(mode="json")
 
     @activity.defn(name=names.SETTLE_GATE)
-    async def settle_gate(self, settled: SettleGate) -> None:
-        """List a gate as it now stands."""
+    async def settle_gate(self, given: dict[str, Any]) -> dict[str, Any]:
+        """List a gate as it now stands: `SettleGate` to `Settling`, as JSON."""
+        settled = SettleGate.model_validate(given)
         await self._index(
             lambda store: store.settle_gate(
                 settled.workflow_id,
@@ -113,16 +133,18 @@ class IndexActivities:
                 receipt_digest=settled.receipt_digest,
             )
         )
+        return Settling(fits=settled.fits).model_dump(mode="json")
 
     @activity.defn(name=names.CLOSE_RUN)
-    async def close_run(self, closing: CloseRun) -> None:
-        """List a run as over and archive its book: transcript and receipts outlive Temporal's retention."""
+    async def close_run(self, given: dict[str, Any]) -> None:
+        """List a run as over and archive its book (`CloseRun` as JSON): its record outlives Temporal's retention."""
+        closing = CloseRun.model_validate(given)
         await self._index(lambda store: archive_run(store, closing))
 
     @activity.defn(name=names.LEARN_LEDGER)
-    async def learn_ledger(self, _nothing: None = None) -> Ledger:
-        """Tell which ledger this worker's effects are recorded in."""
-        return Ledger(ledger_id=self._store.ledger_id if self._store else None)
+    async def learn_ledger(self, _nothing: None = None) -> dict[str, Any]:
+        """Tell which ledger this worker's effects are recorded in: `Ledger`, as JSON."""
+        return Ledger(ledger_id=self._store.ledger_id if self._store else None).model_dump(mode="json")
 
     async def _index(self, write: Callable[[Store], object]) -> None:
         if self._store is None:

@@ -53,7 +53,7 @@ class _Inbound(WorkflowInboundInterceptor):
             result = await self.next.execute_workflow(input)
         except workflow.ContinueAsNewError:
             # The same run goes on in a fresh execution: nothing is closed.
-            await workflow.wait_condition(workflow.all_handlers_finished)
+            await frame.settled()
             raise
         except (asyncio.CancelledError, Exception) as ended:
             if not _fails_the_run(ended):

@@ -61,7 +61,6 @@ class GatewrightPlugin(SimplePlugin):
     def __init__(self, store: Store | None = None, *, check: bool = True) -> None:
         self.store = store
         self._check = check
-        self._executor: ThreadPoolExecutor | None = None
         super().__init__(
             "gatewright",
             data_converter=_converter,
@@ -74,8 +73,8 @@ class GatewrightPlugin(SimplePlugin):
         """See base class; also an executor for sync steps and a short sticky time-out, where the application set none."""
         config = super().configure_worker(config)
         if config.get("activity_executor") is None:
-            self._executor = ThreadPoolExecutor(max_workers=20, thread_name_prefix="gatewright-step")
-            config["activity_executor"] = self._executor
+            # One for each worker, and ended with it by the garbage collector: this plugin may serve several workers.
+            config["activity_executor"] = ThreadPoolExecutor(max_workers=20, thread_name_prefix="gatewright-step")
             config["max_concurrent_activities"] = config.get("max_concurrent_activities") or 20
         if config.get("sticky_queue_schedule_to_start_timeout") in (None, timedelta(seconds=10)):
             config["sticky_queue_schedule_to_start_timeout"] = STICKY_TIMEOUT
@@ -85,11 +84,7 @@ class GatewrightPlugin(SimplePlugin):
         """Check what the worker needs, naming each thing that is missing, and run it."""
         if self._check:
             await check_server(worker.client)
-        try:
-            await super().run_worker(worker, next)
-        finally:
-            if self._executor is not None:
-                self._executor.shutdown(wait=False, cancel_futures=True)
+        await super().run_worker(worker, next)
 
 
 async def check_server(client: Client) -> None:

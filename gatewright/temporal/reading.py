@@ -24,7 +24,7 @@ from gatewright.protocol.book import Book
 from gatewright.protocol.canonical import plain
 from gatewright.protocol.entries import Closed
 from gatewright.protocol.identity import FrameIdentity, FrameState, Standing, session_run
-from gatewright.store import GateRow, Store
+from gatewright.store import GateRow, Store, StoreError
 
 from . import names
 from .errors import NoWorkerError, ServerUnavailableError, UnknownRunError
@@ -187,18 +187,20 @@ class RunReader:
 
     async def _closed_book(self, workflow_id: str) -> Book:
         """The book of a run that is over: from its archive, from itself, or (nothing is known any more) an empty one."""
-        archived = await asyncio.to_thread(self.store.archive, workflow_id)
-        if archived is not None:
-            return Book.from_json(archived)
+        with suppress(StoreError):
+            archived = await asyncio.to_thread(self.store.archive, workflow_id)
+            if archived is not None:
+                return Book.from_json(archived)
         described = await self._described(workflow_id)
         status = described.status if described else None
         standing = STANDING.get(status, Standing.FAILED) if status else Standing.FAILED
         ended = described.close_time if described else None
         with suppress(NoWorkerError, UnknownRunError):
             return close(await self._book(workflow_id), standing, at=ended or now())
-        record = await asyncio.to_thread(self.store.run, workflow_id)
-        if record is not None and record.standing in set(Standing):
-            standing = Standing(record.standing)
+        with suppress(StoreError):
+            record = await asyncio.to_thread(self.store.run, workflow_id)
+            if record is not None and record.standing in set(Standing):
+                standing = Standing(record.standing)
         return close(empty_book(workflow_id), standing, at=ended or now())
 
     async def _from_archive(self, workflow_id: str) -> RunView:
@@ -229,7 +231,7 @@ class RunReader:
             page = await self._view(workflow_id, names.QUERY_GATES, GatesPage, lambda book: gates_page(book, at), at)  # noqa: B023 - called at once
             gates += page.gates
             if page.next is None:
-                return page.frame, tuple(gates)
+                return page.frame, tuple(sorted(gates, key=lambda gate: gate.state != "open"))
             start = page.next
 
     async def _view(self, workflow_id: str, query: str, view: type[T], render: Callable[[Book], T], *args: Any) -> T:

@@ -67,7 +67,7 @@ class GateView(Told):
 
 
 class GatesPage(Told):
-    """Open gates first, each list oldest first; `next` is where the following page begins (None: this was the last)."""
+    """In the order of opening; `next` is where the following page begins (None: this was the last)."""
 
     frame: FrameState
     gates: tuple[GateView, ...]
@@ -102,6 +102,7 @@ class RefusalsView(Told):
     """What was refused and what could not be read: kept in full for the first and last 20 per gate, counted beyond."""
 
     refused: tuple[Refused, ...]
+    left_out: int = 0
     counts: dict[str, dict[str, int]] = Field(description="by interrupt id ('' for no gate of the run), then by name")
     dead_letters: tuple[DeadLettered, ...]
     dead_letter_count: int
@@ -183,12 +184,13 @@ def gate_view(book: Book, record: GateRecord) -> GateView:
 
 def gates_page(book: Book, start: int = 0) -> GatesPage:
     """The gates of a book from the `start`-th on."""
-    records = book.open + [record for record in book.gates.values() if record.state != "open"]
+    # In the order in which they opened, which does not change while somebody turns the pages.
+    records = list(book.gates.values())
     views: list[GateView] = []
     size = 0
     for record in records[start:]:
         view = gate_view(book, record)
-        size += len(view.model_dump_json())
+        size += len(view.model_dump_json().encode())
         if views and size > PAGE_BYTES:
             return GatesPage(frame=book.frame, gates=tuple(views), next=start + len(views))
         views.append(view)
@@ -214,7 +216,7 @@ def transcript_page(book: Book, after: int = 0) -> TranscriptPage:
             line["interrupt_id"] = entry.occurrence.interrupt_id
         if isinstance(entry, Performed):
             line["call_id"] = entry.call.id
-        size += len(entry.model_dump_json())
+        size += len(entry.model_dump_json().encode())
         if entries and size > PAGE_BYTES:
             break
         entries.append(line)
@@ -231,10 +233,18 @@ def receipts_page(book: Book, after: int = 0) -> ReceiptsPage:
 
 
 def refusals_view(book: Book) -> RefusalsView:
-    """What was refused in a run, and by whom."""
-    refused = sorted((entry for tally in book.refusals.values() for entry in tally.kept), key=lambda entry: entry.at)
+    """What was refused in a run, and by whom; where that is too much for one reply, the latest of it."""
+    refused: list[Refused] = []
+    size = 0
+    kept = sorted((entry for tally in book.refusals.values() for entry in tally.kept), key=lambda entry: entry.at)
+    for entry in reversed(kept):
+        size += len(entry.model_dump_json().encode())
+        if refused and size > PAGE_BYTES:
+            break
+        refused.append(entry)
     return RefusalsView(
-        refused=tuple(refused),
+        refused=tuple(reversed(refused)),
+        left_out=len(kept) - len(refused),
         counts={key: dict(tally.by_name) for key, tally in book.refusals.items()},
         dead_letters=tuple(book.dead_letters.kept),
         dead_letter_count=book.dead_letters.count,
