@@ -3,7 +3,8 @@ Run the worker until it is told to stop: `python -m worker`.
 
 SIGTERM and SIGINT stop it gracefully: it takes no new work, lets running steps
 end (up to 30 seconds), and goes. Exit codes: 0 stopped, 2 a setting is wrong,
-4 Temporal or the store cannot be reached, 1 something is missing on the server.
+4 Temporal, its namespace or the store cannot be reached, 1 something is missing
+on the server.
 """
 
 import asyncio
@@ -11,12 +12,15 @@ import logging
 import os
 import signal
 import sys
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from pathlib import Path
 
 from temporalio.client import Client
 from temporalio.worker import Worker
 
+from activities.settings import data_dir
 from activities.steps import dispatch_transform, draft_notes, profile_dataset, publish_release
 from gatewright.store import Store, StoreError
 from gatewright.temporal import GatewrightPlugin, SetupError
@@ -68,7 +72,8 @@ def main() -> int:
         logging.getLogger(library).setLevel(logging.WARNING)
     try:
         settings = Settings.read()
-    except ValueError as wrong:
+        _writable(data_dir())
+    except (ValueError, OSError) as wrong:
         return _say(f"a setting is wrong: {wrong}", 2)
     try:
         with Store.open(settings.store) as store:
@@ -77,6 +82,8 @@ def main() -> int:
         return _say(f"the store {settings.store.partition('@')[2] or settings.store} cannot be used: {away}", 4)
     except SetupError as missing:
         return _say(str(missing), 1)
+    except ValueError as wrong:
+        return _say(f"a setting is wrong: {wrong}", 2)
     except RuntimeError as failed:
         if "connect" not in str(failed).lower():
             raise
@@ -86,6 +93,17 @@ def main() -> int:
             4,
         )
     return 0
+
+
+def _writable(folder: Path) -> None:
+    """Whether profiles, jobs and releases can be kept there; found out now and not in the middle of a run."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as refused:
+        msg = f"GATEWRIGHT_DATA_DIR {folder} cannot be written to ({refused.strerror})"
+        raise ValueError(msg) from refused
 
 
 def _say(message: str, code: int) -> int:

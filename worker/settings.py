@@ -30,7 +30,11 @@ class Settings:
     @classmethod
     def read(cls) -> Self:
         """The environment's word; `ValueError` for a value that is none."""
-        connect = dict(ClientConfig.load_client_connect_config())
+        try:
+            connect = dict(ClientConfig.load_client_connect_config())
+        except Exception as wrong:  # the SDK raises errors of its native part here, of no common type
+            msg = f"TEMPORAL_* or temporal.toml: {wrong}"
+            raise ValueError(msg) from wrong
         connect.setdefault("target_host", "localhost:7233")
         check = os.environ.get("GATEWRIGHT_CHECK", "1")
         if check not in {"0", "1"}:

@@ -130,7 +130,12 @@ class DatasetRelease:
         while True:
             transform = asyncio.create_task(self._transform(plan))
             confirm = asyncio.create_task(self.frame.ask(self._confirm_gate(profile, plan, notes)))
-            await workflow.wait([transform, confirm], return_when=asyncio.FIRST_COMPLETED)
+            try:
+                await workflow.wait([transform, confirm], return_when=asyncio.FIRST_COMPLETED)
+            except asyncio.CancelledError:
+                await _stop(transform)
+                await _stop(confirm)
+                raise
             if confirm.done() and not (transform.done() and transform.exception()):
                 confirmed = confirm.result()
                 if confirmed.value.decision != "release":

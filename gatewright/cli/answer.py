@@ -13,6 +13,7 @@ from gatewright.temporal import GateClient, GateView, Ruling
 from .assign import assemble
 from .connect import answerer, at_terminal, gate_client
 from .exits import AWAY, REFUSED, Stop, usage
+from .following import require_opened, trouble_words
 from .jsonarg import read_json
 from .out import Out
 from .render import gate_lines, moment
@@ -47,6 +48,7 @@ async def answer(out: Out, given: Given) -> int:
     response = None if given.json is None else read_json(given.json, "--json")
     principal = given.principal or answerer()
     async with gate_client(patience=given.timeout) as client:
+        await require_opened(client, given.run)
         named = given.interrupt_id not in {None, "-"}
         gate = None
         if not named or given.json is None:
@@ -102,7 +104,8 @@ async def _gate(out: Out, client: GateClient, run: str, interrupt_id: str | None
     """The gate that is meant: the one of this id (None if the run has none), or the only one that is open."""
     view = await client.get(run)
     if view.source == "index":
-        out.note("no worker answers for this run: what its gates show is read from the index")
+        why = trouble_words(view.trouble) if view.trouble else "no worker answers for this run"
+        out.note(f"{why}\nwhat its gates show is read from the index")
     if interrupt_id is not None:
         for gate in view.gates:
             if gate.interrupt_id == interrupt_id:

@@ -7,6 +7,7 @@ from gatewright.protocol.receipt import Verified, verify
 from gatewright.temporal import GateClient, RunView
 
 from .exits import FAILED, OK
+from .following import trouble_words, until_over
 from .out import Out
 from .render import payload_lines
 from .runs import read_chain
@@ -14,7 +15,7 @@ from .runs import read_chain
 
 async def tell_end(out: Out, gates: GateClient, run: str, kept: str) -> int:
     """Say how the run ended and where it is `kept`; the exit code is 0 only where it completed and its receipts hold."""
-    view = await gates.get(run)
+    view = await until_over(gates, run)
     anchor, chain = await read_chain(gates, run)
     verdict = verify(chain, anchor)
     refusals = await gates.refusals(run)
@@ -24,8 +25,11 @@ async def tell_end(out: Out, gates: GateClient, run: str, kept: str) -> int:
     out.say(f"\n{run} {view.status}", "green" if view.status == "completed" else "red")
     if view.failure:
         out.say(f"  {view.failure}")
-    for line in payload_lines(_flat(view.result), "  "):
-        out.say(line)
+    if view.trouble:
+        out.say(f"  {trouble_words(view.trouble)}")
+    if view.result is not None:
+        for line in payload_lines(_flat(view.result), "  "):
+            out.say(line)
     out.say("\nwhat happened", "bold")
     out.say(f"  calls     {_calls(entries)}")
     out.say(f"  gates     {_gates(view)}")
@@ -39,6 +43,7 @@ async def tell_end(out: Out, gates: GateClient, run: str, kept: str) -> int:
             "status": view.status,
             "result": view.result,
             "failure": view.failure,
+            "trouble": view.trouble,
             "receipts": {"holds": holds, "count": len(chain)},
             "refused": refused,
         }

@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 import shlex
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 from temporalio.client import Client
@@ -26,6 +27,7 @@ from .closing import tell_end
 from .connect import answerer, at_terminal
 from .embedded import EmbeddedServer
 from .exits import INTERRUPTED, Stop, usage
+from .following import follow, lasting_trouble, stuck
 from .out import Out, short
 from .render import entry_line, gate_lines, moment
 from .script import Plan, Script
@@ -41,11 +43,13 @@ def demo(out: Out, csv: str | None, *, answers: str | None, data_dir: Path, fres
     require_worker()
     plan = Plan.read()
     source = Path(csv or plan.sample).absolute()
+    if source.is_dir():
+        raise usage(f"{source} is a folder: name a CSV file in it")
     if not source.is_file():
         raise usage(f"there is no file {source}")
     script = Script.read(answers) if answers is not None else None
     if script is None and not at_terminal():
-        script = Script(plan.answers, "worker/demo.json")
+        script = plan.script_for(source)
     folder = data_dir.absolute()
     store_file = str(folder / "gatewright.db")
     server = EmbeddedServer(folder / "temporal.db")
@@ -65,6 +69,11 @@ def demo(out: Out, csv: str | None, *, answers: str | None, data_dir: Path, fres
         except Stop as stop:
             if stop.code == INTERRUPTED:
                 return _interrupted(out, csv, data_dir)
+            raise
+        except SystemExit:
+            # SIGTERM; after SIGHUP there may be nobody left to read it.
+            with suppress(OSError):
+                _interrupted(out, csv, data_dir)
             raise
 
 
@@ -97,7 +106,7 @@ class Demo:
             client = await Client.connect(address, plugins=[GatewrightPlugin(self._store)])
             gates = GateClient(client, self._store)
             run = await self._open(gates, fresh=fresh)
-            async for entry in gates.watch(run):
+            async for entry in follow(gates, run, at_trouble=partial(_give_up, run)):
                 self._tell(entry_line(entry))
                 if entry["kind"] == "asked" and entry["gate"].get("kind", "human") == "human":
                     await self._attend(gates, run, entry["interrupt_id"])
@@ -117,10 +126,15 @@ class Demo:
                 self._tell(f"going on with {run}, which was not finished (--fresh begins anew)")
                 return run
             self._tell(f"cancelling {run}, which was not finished")
-        await gates.cancel(run, reason="gatewright demo --fresh")
-        async with asyncio.timeout(CANCEL_SECONDS):
-            async for _ in gates.watch(run):
-                continue
+        reason = "gatewright demo --fresh"
+        await gates.cancel(run, reason=reason)
+        try:
+            async with asyncio.timeout(CANCEL_SECONDS):
+                async for _ in follow(gates, run, at_trouble=partial(_give_up, run)):
+                    continue
+        except (TimeoutError, Stop):
+            self._tell("it cannot end in its own way, and is abandoned")
+            await gates.abandon(run, reason=reason)
         return await self._start(gates)
 
     async def _start(self, gates: GateClient) -> str:
@@ -137,7 +151,7 @@ class Demo:
             for line in gate_lines(gate, moment(), fields=False):
                 self._tell(line)
             if self._script is not None:
-                response = self._script.next(gate.gate)
+                response = self._script.next(gate)
                 self._tell(f"  the script answers {short(response)}")
             else:
                 response = ask_form(self._out, gate.response_schema, strict=gate.policy.strict)
@@ -170,6 +184,8 @@ class Demo:
             try:
                 views = await gates.gates(run)
             except NoWorkerError:
+                if trouble := await lasting_trouble(gates, run):
+                    _give_up(run, trouble)
                 await asyncio.sleep(1)
                 continue
             return next((each for each in views if each.interrupt_id == interrupt_id and each.state == "open"), None)
@@ -185,6 +201,10 @@ class Demo:
             self._out.note(text)
         else:
             self._out.say(text)
+
+
+def _give_up(run: str, trouble: str) -> None:
+    raise stuck(run, trouble, "Mend the worker and run the same command again, or begin anew with --fresh.")
 
 
 def _interrupted(out: Out, csv: str | None, data_dir: Path) -> int:

@@ -12,6 +12,7 @@ from gatewright.temporal import GateClient, NoWorkerError, RunView, UnknownRunEr
 
 from .connect import at_terminal, gate_client
 from .exits import FAILED, OK, Stop, usage
+from .following import follow, lasting_trouble, require_opened, stuck, trouble_words, until_over
 from .out import Out
 from .render import entry_line, gate_lines, moment, payload_lines, when
 from .terminal import confirm
@@ -78,9 +79,11 @@ def session_key(app: str, user: str, session: str) -> SessionKey:
 
 
 async def until_it_waits(client: GateClient, run: str) -> RunView:
-    """The run once a gate for a person is open, or it is over."""
+    """The run once a gate for a person is open, or it is over; `Stop` if its worker cannot go on with it."""
     while True:
         view = await client.get(run)
+        if trouble := await lasting_trouble(client, run, view):
+            raise stuck(run, trouble)
         if view.status != "running" or any(gate.state == "open" and gate.kind.value == "human" for gate in view.gates):
             return view
         await asyncio.sleep(POLL_SECONDS)
@@ -93,7 +96,8 @@ async def show(out: Out, run: str) -> int:
         unheard = view.source == "index" and view.status == "running"
         gates, transcript, refusals = view.gates, None, None
         if unheard:
-            out.note("no worker answers for this run: what follows is what the store last heard")
+            why = trouble_words(view.trouble) if view.trouble else "no worker answers for this run"
+            out.note(f"{why}\nwhat follows is what the store last heard", "red" if view.trouble else "")
         else:
             try:
                 gates = await client.gates(run)
@@ -143,25 +147,35 @@ async def show(out: Out, run: str) -> int:
 async def watch(out: Out, run: str, after: int) -> int:
     """The transcript as it grows, until the run is over."""
     cursor = after
+    troubles: set[str] = set()
+
+    def at_trouble(trouble: str) -> None:
+        if trouble not in troubles:
+            troubles.add(trouble)
+            out.note(f"{trouble_words(trouble)}\nit goes on once a worker can take it; still watching", "red")
+
     async with gate_client() as client:
+        await require_opened(client, run)
         try:
             page = await client.transcript(run, after)
             # A run that has compacted its transcript begins later than was asked for.
             cursor = page.next - len(page.entries)
         except NoWorkerError:
-            if (await client.get(run)).status == "running":
+            view = await client.get(run)
+            if view.status == "running" and not view.trouble:
                 out.note("no worker answers for this run; waiting for one")
         try:
-            async for entry in client.watch(run, cursor):
+            async for entry in follow(client, run, cursor, at_trouble=at_trouble):
                 cursor += 1
                 out.say(entry_line(entry))
                 out.line(entry | {"cursor": cursor})
         except asyncio.CancelledError:
             out.note(f"no longer watching; the run goes on. From here on: gatewright watch {run} --after {cursor}")
             raise
-        view = await client.get(run)
+        view = await until_over(client, run)
         if view.status == "running":
-            raise Stop(FAILED, f"{run} is running, and its transcript can no longer be followed", kind="watch_ended")
+            why = trouble_words(view.trouble) if view.trouble else "Temporal has not ended it yet"
+            raise Stop(FAILED, f"{run} has written its last entry, and {why}", kind="watch_ended")
         for line in _standing_lines(view.model_copy(update={"gates": ()})):
             out.say(line)
     return OK
@@ -203,6 +217,7 @@ async def read_chain(client: GateClient, run: str) -> tuple[Anchor, list[Receipt
 async def cancel(out: Out, run: str, reason: str) -> int:
     """Ask a run to end in its own way."""
     async with gate_client() as client:
+        await require_opened(client, run)
         await client.cancel(run, reason=reason)
         if not await client.workers(await _queue(client, run)):
             out.note("no worker is there: it ends when one is. `gatewright abandon` ends it at once.")
@@ -218,6 +233,7 @@ async def abandon(out: Out, run: str, reason: str, *, sure: bool) -> int:
         if not confirm("Abandon it?"):
             raise usage("it was not abandoned")
     async with gate_client() as client:
+        await require_opened(client, run)
         await client.abandon(run, reason=reason)
     out.say(f"{run} was abandoned. What it did is kept: gatewright show {run}")
     out.data({"workflow_id": run, "standing": "abandoned", "reason": reason})
@@ -243,6 +259,8 @@ async def _entries(client: GateClient, run: str) -> Any:
 def _standing_lines(view: RunView) -> list[str]:
     closed = f", closed {when(view.closed_at)}" if view.closed_at else ""
     lines = [f"{view.workflow_id}  {view.pipeline}  {view.status}, opened {when(view.opened_at)}{closed}"]
+    if view.status == "allocated":
+        lines.append("  it is being opened by another command, or its opening failed; run `gatewright start` again")
     if view.failure:
         lines.append(f"  failure: {view.failure}")
     if view.result is not None:

@@ -6,8 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
+from gatewright.temporal import GateView
+
+from .example import example
 from .exits import FAILED, Stop, usage
 from .jsonarg import parse_json, read_json
+from .question import ABSENT
 
 DEMO = Path("worker/demo.json")
 
@@ -20,6 +24,10 @@ class Plan:
     sample: str
     input: Any
     answers: dict[str, Any]
+    """For the sample: they may name its columns."""
+
+    answers_own: dict[str, Any]
+    """For any other file."""
 
     @classmethod
     def read(cls) -> Self:
@@ -30,9 +38,16 @@ class Plan:
             raise usage(f"{DEMO} cannot be read ({error.strerror}): it says what the demo runs") from error
         plan = parse_json(raw, str(DEMO))
         try:
-            return cls(plan["pipeline"], plan["sample"], plan["input"], plan.get("answers", {}))
+            answers = plan.get("answers", {})
+            own = plan.get("answers_own", answers)
+            return cls(plan["pipeline"], plan["sample"], plan["input"], answers, own)
         except (KeyError, TypeError) as error:
             raise usage(f"{DEMO} must be an object with pipeline, sample and input (missing: {error})") from error
+
+    def script_for(self, csv: Path) -> "Script":
+        """The answers for this file, for when nobody is there to give others."""
+        of_sample = csv.resolve() == Path(self.sample).resolve()
+        return Script(self.answers if of_sample else self.answers_own, str(DEMO))
 
     def input_for(self, csv: Path) -> Any:
         """The pipeline's input, with `{csv}` replaced by the file's path wherever it stands."""
@@ -54,15 +69,17 @@ class Script:
         """The script in a file."""
         return cls(read_json(f"@{path}", "--answers"), path)
 
-    def next(self, gate: str) -> Any:
+    def next(self, gate: GateView) -> Any:
         """The next answer for a gate; `Stop` (failed), naming the gate, if there is none."""
-        if not (left := self._left.get(gate)):
+        if not (left := self._left.get(gate.gate)):
+            fitting = example(gate.response_schema, strict=gate.policy.strict)
+            shown = "" if fitting is ABSENT else f", such as {json.dumps({gate.gate: [fitting]}, ensure_ascii=False)}"
             raise Stop(
                 FAILED,
-                f"{self._name} has no {'more answers' if left is not None else 'answer'} for gate {gate}. "
-                f"Add one ({json.dumps({gate: ['...']})}), or run this in a terminal.",
+                f"{self._name} has no {'more answers' if left is not None else 'answer'} for gate {gate.gate}. "
+                f"Add one{shown}; or run this in a terminal.",
                 kind="script_dry",
-                gate=gate,
+                gate=gate.gate,
             )
         return left.popleft()
 

@@ -7,6 +7,7 @@ under the eyes of the schema, checks the outcome in full (D09), and never raises
 an answer that cannot be decoded is a value that says why.
 
 Nothing here reads a clock or depends on hash order, so that a replay decodes alike.
+For the same reason work is bounded by counting it: values here, steps in checker.py.
 """
 
 import json
@@ -22,7 +23,10 @@ from .faults import Fault, describe
 from .fitting import Fitter
 from .schema import JsonSchema
 
-__all__ = ["Decoded", "Decoding", "Fault", "Undecodable", "decode"]
+__all__ = ["MAX_VALUES", "Decoded", "Decoding", "Fault", "Undecodable", "decode"]
+
+MAX_VALUES = 10_000
+"""How many values, keys included, one answer may have; text of any length is one."""
 
 _ROUNDS = 8
 _SAFE_DIGITS = 20
@@ -58,11 +62,19 @@ def decode(response: object, schema: JsonSchema | None, *, strict: bool = False)
     property that takes none counts as left blank, unless `strict`; defaults are
     filled in (D07, D08). Paths in faults start at the answer, not at its envelope.
 
+    An answer of more than MAX_VALUES values is refused, and so is one that takes
+    more than the checker's MAX_STEPS to fit and check, with a fault at "$" (or at
+    the text that was read as JSON). The same answer and schema always come to the
+    same ruling, within about a tenth of a second.
+
     Never raises and changes nothing in place.
     """
     wrapped = isinstance(response, dict) and list(response) == ["result"]
     try:
+        _count(response)
         check_json(response)
+        # A value that is in there twice becomes two, so that all that follows is the same as in another process.
+        response = _copied(response)
         inner: Any = response["result"] if wrapped else response  # type: ignore[index]
         if schema is not None:
             return _decode_by(Checker(schema), response, inner, wrapped=wrapped, strict=strict)
@@ -75,6 +87,31 @@ def decode(response: object, schema: JsonSchema | None, *, strict: bool = False)
         return _refused(wrong.reason, path)
     except RecursionError:
         return _refused("nested too deep for this schema; send less")
+
+
+def _count(value: Any) -> None:
+    """Raise `NotJson` where `value` has too many parts; it may be anything, and may even hold itself."""
+    count = 1
+    todo = [value]
+    while todo:
+        part = todo.pop()
+        if isinstance(part, dict):
+            count += 2 * len(part)
+            todo += part.values()
+        elif isinstance(part, list):
+            count += len(part)
+            todo += part
+        if count > MAX_VALUES:
+            raise NotJson(
+                f"too many parts (more than {MAX_VALUES:,} values); put a long list into a file and answer with a "
+                "reference to it"
+            )
+
+
+def _copied(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _copied(item) for key, item in value.items()}
+    return list(map(_copied, value)) if isinstance(value, list) else value
 
 
 def _refused(reason: str, path: str = "$") -> Undecodable:
@@ -128,7 +165,7 @@ class _Judge:
         fitted = self._fit(value)
         errors = self._checker.errors(fitted)
         # What is right as it was sent must not fail because of what was done to it.
-        if not errors or not self._checker.errors(value):
+        if not errors or self._checker.takes(value, self._checker.schema):
             return Decoded(value if errors else fitted)
         return Undecodable(describe(errors, self._checker.target))
 
@@ -182,6 +219,7 @@ def _parse(text: str) -> Any:
     # Only now: before the end of the text, "Infinity War" might have been a number.
     for complaint in complaints:
         raise NotJson(complaint)
+    _count(value)
     check_json(value)
     return value
 
@@ -190,6 +228,8 @@ def _brackets(text: str) -> int:
     """How many brackets are open at most, outside of quotes."""
     open_ = deepest = 0
     quoted = False
+    if text.count("[") + text.count("{") <= MAX_DEPTH:
+        return 0
     for mark in re.findall(r"\\.|[\"\[\]{}]", text, re.DOTALL):
         if mark == '"':
             quoted = not quoted

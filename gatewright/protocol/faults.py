@@ -1,27 +1,29 @@
 """
 What is wrong with an answer, in words that the person who gave it can act on.
 
-jsonschema says which rule was broken and prints the rule; here it is said what
-was got and what is wanted. Of a union, only the branch that the answer comes
+The checker says which rule was broken; here it is said what was got and what is
+wanted, in bounded time and space whatever the answer and the schema. Of a union, only the branch that the answer comes
 closest to is spoken of.
 """
 
 import json
-import re
 from collections.abc import Callable, Iterable, Iterator
-from itertools import groupby
+from itertools import islice
 from typing import Any
 
-from jsonschema import ValidationError
 from pydantic import BaseModel, ConfigDict
 
 from .canonical import json_path
+from .checker import Error, Path
+from .schema import matches
 
 MAX_FAULTS = 50
 """How many faults of one answer are told; the last line then says how many more there are."""
 
+_MAX_COUNTED = 1000
 _MAX_SHOWN = 60
 _MAX_LISTED = 12
+_MAX_WANTED = 300
 
 _TYPES = {
     "boolean": "true or false",
@@ -44,8 +46,6 @@ _FORMATS = {
     "ipv6": "an IPv6 address",
 }
 
-_Path = tuple[str | int, ...]
-
 
 class Fault(BaseModel):
     """One thing that is wrong with an answer: where ("$.columns[2].name"), what was got and what is wanted."""
@@ -56,7 +56,7 @@ class Fault(BaseModel):
     message: str
 
 
-def describe(errors: Iterable[ValidationError], target: Callable[[str], Any]) -> tuple[Fault, ...]:
+def describe(errors: Iterable[Error], target: Callable[[str], Any]) -> tuple[Fault, ...]:
     """
     Each error as a fault, without repeats; at most 50, and then one that counts the rest.
 
@@ -65,18 +65,18 @@ def describe(errors: Iterable[ValidationError], target: Callable[[str], Any]) ->
     words = _Words(target)
     errors = list(errors)
     # "Wanted text" says nothing where "wanted one of ..." is said as well.
-    listed = {tuple(error.path) for error in errors if error.validator in ("enum", "const")}
-    faults = tuple(
-        dict.fromkeys(
-            Fault(path=json_path(path), message=message)
-            for error in errors
-            if not (error.validator == "type" and tuple(error.path) in listed)
-            for path, message in words.of(error, tuple(error.relative_path))
-        )
+    listed = {error.path for error in errors if error.validator in ("enum", "const")}
+    told = (
+        found
+        for error in errors
+        if not (error.validator == "type" and error.path in listed)
+        for found in words.of(error)
     )
-    if len(faults) <= MAX_FAULTS:
+    found = list(dict.fromkeys(islice(told, _MAX_COUNTED)))
+    faults = tuple(Fault(path=json_path(path), message=message) for path, message in found[:MAX_FAULTS])
+    if len(found) <= MAX_FAULTS:
         return faults
-    return (*faults[:MAX_FAULTS], Fault(path="$", message=f"and {len(faults) - MAX_FAULTS} more"))
+    return (*faults, Fault(path="$", message=f"and {len(found) - MAX_FAULTS} more"))
 
 
 def shown(value: Any) -> str:
@@ -96,16 +96,15 @@ def shorten(text: str, length: int) -> str:
 
 
 class _Words:
-    """Puts jsonschema's errors into words."""
+    """Puts the checker's errors into words."""
 
     def __init__(self, target: Callable[[str], Any]) -> None:
         self._target = target
+        self._wanted: dict[tuple[int, int], str] = {}
 
-    def of(self, error: ValidationError, path: _Path) -> Iterator[tuple[_Path, str]]:
-        """The places and messages of one error that was found at `path`."""
-        rule = error.validator
-        want: Any = error.validator_value
-        got: Any = error.instance
+    def of(self, error: Error) -> Iterator[tuple[Path, str]]:
+        """The places and messages of one error."""
+        rule, want, got, path = error.validator, error.wanted, error.instance, error.path
         if rule == "required":
             yield from (((*path, name), "is missing; it is required") for name in want if name not in got)
         elif rule == "dependentRequired":
@@ -119,37 +118,33 @@ class _Words:
         elif rule == "additionalProperties" and want is False:
             yield from (((*path, name), self._unknown(error.schema)) for name in _extras(error))
         elif rule in ("anyOf", "oneOf"):
-            yield from self._of_union(error, path)
+            yield from self._of_union(error)
         else:
             yield path, self._of_one(error)
 
-    def _of_union(self, error: ValidationError, path: _Path) -> Iterator[tuple[_Path, str]]:
+    def _of_union(self, error: Error) -> Iterator[tuple[Path, str]]:
         """What the branch that comes closest objects; where none comes close, what is wanted at all."""
-        branches = [list(group) for _, group in groupby(error.context or (), key=lambda each: each.schema_path[0])]
-        forms: Any = error.validator_value
-        if len(branches) < len(forms):
+        path, branches = error.path, error.context
+        if len(branches) < len(error.wanted):
             yield (
                 path,
                 f"got {shown(error.instance)}, which fits several forms where one is wanted; be more specific",
             )
             return
-        close = [branch for branch in branches if not any(map(_is_of_another_kind, branch))]
-        tags = [each for branch in branches for each in branch if _is_of_another_tag(each)]
+        close = [branch for branch in branches if not any(_is_of_another_kind(each, path) for each in branch)]
+        tags = [each for branch in branches for each in branch if _is_of_another_tag(each, path)]
         if not close and tags:
-            wanted = _one_of([tag.validator_value for tag in tags])
-            yield (*path, *tags[0].relative_path), f"got {shown(tags[0].instance)}, wanted {wanted}"
+            wanted = _one_of([tag.wanted for tag in tags])
+            yield tags[0].path, f"got {shown(tags[0].instance)}, wanted {wanted}"
             return
         if not close:
-            wants = dict.fromkeys(self.wanted(branch) for branch in forms)
-            yield path, f"got {shown(error.instance)}, wanted {' or '.join(wants)}"
+            yield path, f"got {shown(error.instance)}, wanted {self._any(error.wanted)}"
             return
         for each in min(close, key=len):
-            yield from self.of(each, path + tuple(each.relative_path))
+            yield from self.of(each)
 
-    def _of_one(self, error: ValidationError) -> str:
-        rule: Any = error.validator
-        want: Any = error.validator_value
-        got: Any = error.instance
+    def _of_one(self, error: Error) -> str:
+        rule, want, got = error.validator, error.wanted, error.instance
         if rule == "format":
             want = _FORMATS.get(want, f"text of the form {want!r}")
         elif rule == "not":
@@ -173,13 +168,19 @@ class _Words:
             return "something else"
         if "const" in node or "enum" in node:
             return _one_of([node["const"]] if "const" in node else node["enum"])
-        branches = [self._target(node["$ref"])] if "$ref" in node else node.get("anyOf") or node.get("oneOf") or ()
-        types = node.get("type", ())
-        names = [_TYPES.get(name, name) for name in ([types] if isinstance(types, str) else types)]
-        if node.get("format") in _FORMATS:
-            names = [_FORMATS[node["format"]]]
-        parts = dict.fromkeys([*names, *(self.wanted(branch, room - 1) for branch in branches)])
-        return " or ".join(parts) or "something else"
+        key = (id(node), room)
+        if key not in self._wanted:
+            branches = [self._target(node["$ref"])] if "$ref" in node else node.get("anyOf") or node.get("oneOf") or ()
+            types = node.get("type", ())
+            names = [_TYPES.get(name, name) for name in ([types] if isinstance(types, str) else types)]
+            if node.get("format") in _FORMATS:
+                names = [_FORMATS[node["format"]]]
+            self._wanted[key] = self._any(branches, names, room - 1)
+        return self._wanted[key]
+
+    def _any(self, branches: Iterable[Any], names: Iterable[str] = (), room: int = 4) -> str:
+        parts = dict.fromkeys([*names, *(self.wanted(each, room) for each in islice(branches, _MAX_LISTED))])
+        return shorten(" or ".join(parts), _MAX_WANTED) or "something else"
 
     @staticmethod
     def _unknown(schema: Any) -> str:
@@ -211,20 +212,22 @@ def _one_of(members: list[Any]) -> str:
     return f"one of {listed}{', …' if len(members) > _MAX_LISTED else ''}"
 
 
-def _extras(error: ValidationError) -> list[str]:
-    """The fields that a closed object schema does not know."""
-    schema: Any = error.schema
-    instance: Any = error.instance
-    patterns = schema.get("patternProperties", ())
-    known = schema.get("properties", ())
-    extras = [name for name in instance if name not in known and not any(re.search(each, name) for each in patterns)]
-    return extras or list(instance)
+def _extras(error: Error) -> list[str]:
+    """The fields that a closed object schema does not know; a few more than are told."""
+    known = error.schema.get("properties", ())
+    patterns = error.schema.get("patternProperties", ())
+    extras = (
+        name for name in error.instance if name not in known and not any(matches(each, name) for each in patterns)
+    )
+    return list(islice(extras, _MAX_COUNTED))
 
 
-def _is_of_another_kind(error: ValidationError) -> bool:
+def _is_of_another_kind(error: Error, union: Path) -> bool:
     """Whether the branch wants another kind of value altogether: another type, or another tag of a tagged union."""
-    return (not error.relative_path and error.validator in ("type", "enum", "const")) or _is_of_another_tag(error)
+    return (error.path == union and error.validator in ("type", "enum", "const", None)) or _is_of_another_tag(
+        error, union
+    )
 
 
-def _is_of_another_tag(error: ValidationError) -> bool:
-    return len(error.relative_path) == 1 and error.validator == "const"
+def _is_of_another_tag(error: Error, union: Path) -> bool:
+    return len(error.path) == len(union) + 1 and error.validator == "const"

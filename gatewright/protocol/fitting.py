@@ -10,13 +10,12 @@ default (D07, D08, D10). Three things hold throughout:
 """
 
 import copy
-import re
 from typing import Any
 
 from pydantic_core import SchemaValidator, ValidationError, core_schema
 
 from .canonical import MAX_SAFE_INTEGER, NotJson, check_json
-from .checker import Checker
+from .checker import Checker, weight
 
 _COERCIONS = {
     "boolean": SchemaValidator(core_schema.bool_schema()),
@@ -26,7 +25,6 @@ _COERCIONS = {
 """pydantic's lax rules for scalars. Text is never made of anything else."""
 
 _ABSENT = object()
-_MAX_STEPS = 100_000
 
 
 class Fitter:
@@ -34,8 +32,8 @@ class Fitter:
     Fits values to one schema, for the time of one decoding.
 
     `strict` leaves scalars and blanks as they are: only defaults are filled in,
-    and 4.0 becomes 4 where an integer is asked for. Raises `NotJson` where an
-    answer and its schema are so entangled that fitting would take too long.
+    and 4.0 becomes 4 where an integer is asked for. Counts its work with the
+    checker's, which raises `NotJson` where the two are too much.
     """
 
     def __init__(self, checker: Checker, *, strict: bool) -> None:
@@ -47,10 +45,12 @@ class Fitter:
         """`value` in the form that `node`, a part of the schema, asks for."""
         if not isinstance(node, dict):
             return value
+        self._checker.spend(3)
+        if not isinstance(value, list | dict):
+            # Equal scalars may or may not be one object, and the count of steps must not depend on it.
+            return self._fit(value, node)
         key = (id(value), id(node))
         if key not in self._fitted:
-            if len(self._fitted) > _MAX_STEPS:
-                raise NotJson("the answer is too large for so intricate a schema; send less")
             # The first half keeps the value alive, so that its id stays its own. Where a default leads back
             # to itself, it is met as it is, and so comes to an end.
             self._fitted[key] = (value, value)
@@ -84,6 +84,7 @@ class Fitter:
 
     def _fit_object(self, value: dict[str, Any], node: dict[str, Any]) -> dict[str, Any]:
         properties: dict[str, Any] = node.get("properties", {})
+        self._checker.spend(len(value) // 2 + len(properties) // 2)
         required = node.get("required", ())
         fitted = {}
         for key, item in value.items():
@@ -101,10 +102,11 @@ class Fitter:
                 fitted[key] = default
         return value if _same(fitted, value) else fitted
 
-    @staticmethod
-    def _others(key: str, properties: dict[str, Any], node: dict[str, Any]) -> list[Any]:
+    def _others(self, key: str, properties: dict[str, Any], node: dict[str, Any]) -> list[Any]:
         """The schemas for a key besides its own in `properties`."""
-        matching = [part for pattern, part in node.get("patternProperties", {}).items() if re.search(pattern, key)]
+        matching = [
+            part for pattern, part in node.get("patternProperties", {}).items() if self._checker.matches(pattern, key)
+        ]
         if matching or key in properties or "additionalProperties" not in node:
             return matching
         return [node["additionalProperties"]]
@@ -119,9 +121,12 @@ class Fitter:
         if declared is _ABSENT:
             return _ABSENT
         default = self.fit(declared, node)
+        # Not only to be copied: an answer must not grow without bound by what was left out of it.
+        self._checker.spend(4 * weight(default))
         return copy.deepcopy(default) if self._checker.takes(default, node) else _ABSENT
 
     def _fit_list(self, value: list[Any], node: dict[str, Any]) -> list[Any]:
+        self._checker.spend(len(value) // 4)
         first = node.get("prefixItems", ())
         rest = node.get("items", True)
         parts = [*first[: len(value)], *[rest] * (len(value) - len(first))]
@@ -136,7 +141,7 @@ class Fitter:
         if self._strict or value is None:
             return value
         if types and not any(self._checker.is_type(value, name) for name in types):
-            return self._first_taken([_coerced(value, name) for name in types], value, node)
+            return self._first_taken([self._coerced(value, name) for name in types], value, node)
         if not types and ("enum" in node or "const" in node) and not self._checker.takes(value, node):
             return self._member(value, node)
         return value
@@ -148,26 +153,29 @@ class Fitter:
 
     def _member(self, value: Any, node: dict[str, Any]) -> Any:
         """The member of an untyped `enum` or `const` that `value` is coerced to, if there is one."""
-        for member in [*node.get("enum", ()), *([node["const"]] if "const" in node else [])]:
-            name = _TYPE_NAMES.get(type(member))
-            if name is not None and _coerced(value, name) == member and self._checker.takes(member, node):
+        members = [*node.get("enum", ()), *([node["const"]] if "const" in node else [])]
+        self._checker.spend(len(members) // 2)
+        coerced = {kind: self._coerced(value, name) for kind, name in _TYPE_NAMES.items()}
+        for member in members:
+            kind = type(member)
+            if kind in coerced and coerced[kind] == member and self._checker.takes(member, node):
                 return member
         return value
 
+    def _coerced(self, value: Any, name: str) -> Any:
+        """`value` as that scalar type by pydantic's lax rules, or absent where these or JSON forbid it."""
+        if name not in _COERCIONS or not isinstance(value, bool | int | float | str):
+            return _ABSENT
+        self._checker.spend(3 + (len(value) // 32 if isinstance(value, str) else 0))
+        try:
+            coerced = _COERCIONS[name].validate_python(value)
+            check_json(coerced)
+        except (ValidationError, NotJson):
+            return _ABSENT
+        return coerced
+
 
 _TYPE_NAMES: dict[type, str] = {bool: "boolean", int: "integer", float: "number"}
-
-
-def _coerced(value: Any, name: str) -> Any:
-    """`value` as that scalar type by pydantic's lax rules, or absent where these or JSON forbid it."""
-    if name not in _COERCIONS or not isinstance(value, bool | int | float | str):
-        return _ABSENT
-    try:
-        coerced = _COERCIONS[name].validate_python(value)
-        check_json(coerced)
-    except (ValidationError, NotJson):
-        return _ABSENT
-    return coerced
 
 
 def _same(fitted: dict[str, Any], value: dict[str, Any]) -> bool:

@@ -1,17 +1,23 @@
-"""
+r"""
 What an answer must look like: rendered from a type, or checked as JSON Schema.
 
 A schema that leaves this module can be shown, pinned and answered in any
 process: it is portable JSON, valid Draft 2020-12, complete in itself (every
-`$ref` is local and resolves), every pattern compiles with Python's `re`, and no
+`$ref` is local and resolves), every pattern compiles in Rust's dialect, and no
 schema applies itself to the same value again. decoding.py relies on all of
 these; a schema that breaks one is refused where the gate is made (A13).
+
+Patterns are matched by pydantic-core's regex engine (Rust's `regex` crate), whose
+time is linear in the text: with Python's `re` one answer could stop a worker for
+good. Its dialect has no look-around and no backreferences, and none of what only
+Python knows (`\Z`, `a{,3}`, `(?a)`); patterns with those are refused. As JSON
+Schema has it, a pattern may match anywhere; `$` is the very end of the text.
 """
 
 import copy
 import re
-from collections.abc import Iterator
-from functools import cache
+from collections.abc import Callable, Iterator
+from functools import cache, lru_cache
 from typing import Any, TypeAlias
 
 from jsonschema import Draft202012Validator, FormatChecker
@@ -19,6 +25,8 @@ from jsonschema.exceptions import SchemaError
 from pydantic import PydanticUserError, TypeAdapter
 from pydantic.errors import PydanticUndefinedAnnotation
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaWarningKind
+from pydantic_core import SchemaError as BadPattern
+from pydantic_core import SchemaValidator, ValidationError, core_schema
 from referencing import Registry
 from referencing.exceptions import Unresolvable
 from referencing.jsonschema import DRAFT202012
@@ -33,6 +41,12 @@ MAX_SCHEMA_BYTES = 128 * 1024
 
 MAX_CHAIN = 16
 """How many schemas may apply to one value, each by way of the one before (`$ref`, `anyOf` and so on)."""
+
+MAX_PATTERNS = 100
+"""How many different patterns one schema may have; the first match of each has to compile it."""
+
+MAX_POSITIONS = 2_000
+"""How many places all patterns of one schema may have, with what is repeated counted as often as it may be."""
 
 _ADVICE = (
     "use a pydantic model, a dataclass, a TypedDict, an enum, a Literal, a plain type such as bool, str, int or "
@@ -107,6 +121,11 @@ def adapter(answer: Any) -> TypeAdapter[Any] | None:
 def _adapter(answer: Any, _text: str) -> TypeAdapter[Any]:
     try:
         return TypeAdapter(answer)
+    except BadPattern as wrong:
+        raise UnrenderableSchema(
+            f"{_named(answer)} cannot be checked: pydantic cannot compile it ({_reason(wrong)}); simplify it (patterns "
+            "are taken without look-around, backreferences and what only Python knows)"
+        ) from wrong
     except _UNTYPABLE as wrong:
         raise UnrenderableSchema(
             f"{_named(answer)} is not a type of answer: {_first_line(wrong)}; {_ADVICE}"
@@ -155,8 +174,8 @@ def _check_schema(schema: JsonSchema) -> None:
     nodes = dict(_nodes(schema, ()))
     for path, node in nodes.items():
         _check_node(node, path)
-        if (ref := node.get("$ref")) is not None:
-            _check_ref(schema, ref, path, nodes)
+    _check_refs(schema, nodes)
+    _check_patterns({pattern for node in nodes.values() for pattern in _patterns(node)})
     try:
         chain = longest_chain(schema)
     except (UnrenderableSchema, RecursionError) as wrong:
@@ -192,36 +211,117 @@ def _check_node(node: JsonSchema, path: tuple[str | int, ...]) -> None:
     for keyword in ("$id", "$schema"):
         if path and keyword in node:
             raise _Unusable(f"{json_path(path)}: `{keyword}` is only taken at the root; remove it")
-    for pattern in [node.get("pattern"), *node.get("patternProperties", {})]:
-        if pattern is None:
-            continue
+    for pattern in _patterns(node):
         try:
-            re.compile(pattern)
-        except (re.error, OverflowError, RecursionError) as wrong:
+            _matcher(pattern)
+        except BadPattern as wrong:
             raise _Unusable(
-                f"{json_path(path)}: Python's `re` cannot compile the pattern {_shortened(repr(pattern))} ({wrong}); "
-                "rewrite it, or check it in the pipeline"
+                f"{json_path(path)}: Rust's linear-time regex engine cannot compile the pattern "
+                f"{_shortened(repr(pattern))} ({_reason(wrong)}); simplify it, without look-around, backreferences "
+                "and what only Python knows, or check it in the pipeline"
             ) from wrong
 
 
-def _check_ref(schema: JsonSchema, ref: str, path: tuple[str | int, ...], nodes: dict[Any, JsonSchema]) -> None:
-    """Refuse a reference that leaves `schema` or does not lead to one of the schemas in it."""
-    if not ref.startswith("#"):
-        raise _Unusable(f"{json_path(path)}: `$ref` {_shortened(repr(ref))} leaves the schema; copy it under `$defs`")
-    try:
-        target = resolve(schema, ref)
-    except (Unresolvable, ValueError, TypeError, LookupError) as wrong:
-        raise _Unusable(f"{json_path(path)}: `$ref` {_shortened(repr(ref))} leads nowhere; name a schema") from wrong
-    if not isinstance(target, bool) and not any(target is node for node in nodes.values()):
+def _check_patterns(patterns: set[str]) -> None:
+    if len(patterns) > MAX_PATTERNS:
+        raise _Unusable(f"it has {len(patterns):,} different patterns, at most {MAX_PATTERNS} are matched; use fewer")
+    if (unfolded := sum(map(positions, patterns))) > MAX_POSITIONS:
         raise _Unusable(
-            f"{json_path(path)}: `$ref` {_shortened(repr(ref))} does not lead to a schema; keep shared ones in `$defs`"
+            f"its patterns unfold to {unfolded:,} characters, at most {MAX_POSITIONS:,} are matched; repeat less in "
+            "them, and bound lengths with `maxLength`"
         )
 
 
-def resolve(schema: JsonSchema, ref: str) -> Any:
-    """What the local reference `ref` ("#", "#/$defs/Node", "#anchor") names within `schema`."""
-    registry: Registry[Any] = Registry()
-    return registry.resolver_with_root(DRAFT202012.create_resource(schema)).lookup(ref).contents
+def _patterns(node: JsonSchema) -> list[str]:
+    return [*([node["pattern"]] if "pattern" in node else ()), *node.get("patternProperties", ())]
+
+
+def _reason(error: BadPattern) -> str:
+    """The last line of what Rust says, which draws the pattern before."""
+    return _shortened(str(error).strip().splitlines()[-1].removeprefix("error: ").strip())
+
+
+@lru_cache(maxsize=1024)
+def _matcher(pattern: str) -> SchemaValidator:
+    return SchemaValidator(core_schema.str_schema(pattern=pattern, regex_engine="rust-regex"))
+
+
+def matches(pattern: str, text: str) -> bool:
+    """Whether `pattern`, which `render_schema` took, is found anywhere in `text`; in time linear in both."""
+    try:
+        _matcher(pattern).validate_python(text)
+    except ValidationError:
+        return False
+    return True
+
+
+_TOKEN = re.compile(
+    r"\\[pPxuU]\{[^}]*\}|\\.|\[\^?\]?(?:\\.|\[[^\]]*\]|[^\]\[\\])*\]|\{(?P<least>\d+)(?P<more>,?)(?P<most>\d*)\}|.",
+    re.DOTALL,
+)
+
+
+@lru_cache(maxsize=1024)
+def positions(pattern: str) -> int:
+    """
+    How many characters `pattern` speaks of, each as often as it may be repeated: 4 for "(a[b-z]){2}".
+
+    A linear matcher may have to keep track of every one of them at each
+    character of a text, so this times the text's length is what a match costs.
+    """
+    totals, lasts = [0], [0]
+    for token in _TOKEN.finditer(pattern):
+        text = token[0]
+        if text == "(":
+            totals.append(0)
+            lasts.append(0)
+        elif text == ")" and len(totals) > 1:
+            lasts.pop()
+            lasts[-1] = totals.pop()
+            totals[-1] += lasts[-1]
+        elif token["least"] is not None:
+            times = max(1, int(token["most"] or token["least"]) + (token["more"] == "," and not token["most"]))
+            totals[-1] += lasts[-1] * (times - 1)
+            lasts[-1] *= times
+        elif text not in "?*+|^$:":
+            totals[-1] += 1
+            lasts[-1] = 1
+    return max(1, sum(totals))
+
+
+def _check_refs(schema: JsonSchema, nodes: dict[tuple[str | int, ...], JsonSchema]) -> None:
+    """Refuse a reference that leaves `schema` or does not lead to one of the schemas in it."""
+    referring = {path: node["$ref"] for path, node in nodes.items() if "$ref" in node}
+    for path, ref in referring.items():
+        if not ref.startswith("#"):
+            raise _Unusable(
+                f"{json_path(path)}: `$ref` {_shortened(repr(ref))} leaves the schema; copy it under `$defs`"
+            )
+    resolve = resolver(schema)
+    known = {id(node) for node in nodes.values()}
+    for path, ref in referring.items():
+        try:
+            target = resolve(ref)
+        except (Unresolvable, ValueError, TypeError, LookupError) as wrong:
+            raise _Unusable(
+                f"{json_path(path)}: `$ref` {_shortened(repr(ref))} leads nowhere; name a schema"
+            ) from wrong
+        if not isinstance(target, bool) and id(target) not in known:
+            raise _Unusable(
+                f"{json_path(path)}: `$ref` {_shortened(repr(ref))} does not lead to a schema; keep shared ones in `$defs`"
+            )
+
+
+def resolver(schema: JsonSchema) -> Callable[[str], Any]:
+    """
+    What a local reference ("#", "#/$defs/Node", "#anchor") names within `schema`.
+
+    The anchors are gathered once; to look for each anew would take quadratic time.
+    """
+    root = DRAFT202012.create_resource(schema)
+    uri = root.id() or ""
+    found = Registry().with_resource(uri, root).crawl().resolver(base_uri=uri)
+    return lambda ref: found.lookup(ref).contents
 
 
 def longest_chain(schema: JsonSchema) -> int:
@@ -232,6 +332,7 @@ def longest_chain(schema: JsonSchema) -> int:
     again: checking it would never end.
     """
     lengths: dict[int, int] = {}
+    resolve = resolver(schema)
 
     def length(node: Any, open_: frozenset[int]) -> int:
         if not isinstance(node, dict):
@@ -241,7 +342,7 @@ def longest_chain(schema: JsonSchema) -> int:
         if id(node) not in lengths:
             parts = [part for keyword, _, part in _subschemas(node) if keyword in _IN_PLACE]
             if "$ref" in node:
-                parts.append(resolve(schema, node["$ref"]))
+                parts.append(resolve(node["$ref"]))
             within = open_ | {id(node)}
             lengths[id(node)] = 1 + max((length(part, within) for part in parts), default=0)
         return lengths[id(node)]

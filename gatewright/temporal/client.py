@@ -11,7 +11,7 @@ import logging
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, Literal
+from typing import Any, Literal, NoReturn
 from uuid import uuid4  # noqa: TID251 - a client mints ids
 
 from pydantic import TypeAdapter
@@ -47,6 +47,7 @@ Ruling = Admitted | Repeated | Pending | Refused | Delivered
 
 _VERDICT: TypeAdapter[Admitted | Repeated | Pending | Refused] = TypeAdapter(Verdict)
 
+_AWAY = {RPCStatusCode.UNAVAILABLE, RPCStatusCode.DEADLINE_EXCEEDED, RPCStatusCode.CANCELLED}
 # The run's task fails, or it has had its 10 updates in flight or 2,000 altogether: signals still come through.
 _NO_VERDICT = {
     RPCStatusCode.DEADLINE_EXCEEDED,
@@ -107,24 +108,25 @@ class GateClient(IndexKeeper):
         opening = opening_id or uuid4().hex
         queue = task_queue or self._task_queue
         record, created = await self._allocate(key, opening, pipeline, queue, input, on_text)
+        if record.standing == "failed" and not record.first_execution_run_id:
+            msg = f"the opening {opening!r} of {record.workflow_id} failed ({record.reason}); open it under another opening id"
+            raise UnknownRunError(msg)
         if record.standing != "allocated":
             return Started(record.workflow_id, record, created=False)
         try:
-            handle = await self._reach(
-                self.client.start_workflow(
-                    pipeline,
-                    *([] if input is None else [input]),
-                    id=record.workflow_id,
-                    task_queue=record.task_queue,
-                    id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
-                    static_summary=summary,
-                    search_attributes=TypedSearchAttributes(
-                        [
-                            SearchAttributePair(SearchAttributeKey.for_keyword(names.ATTRIBUTE_PIPELINE), pipeline),
-                            SearchAttributePair(SearchAttributeKey.for_keyword(names.ATTRIBUTE_SESSION), key.path),
-                        ]
-                    ),
-                )
+            handle = await self.client.start_workflow(
+                pipeline,
+                *([] if input is None else [input]),
+                id=record.workflow_id,
+                task_queue=record.task_queue,
+                id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
+                static_summary=summary,
+                search_attributes=TypedSearchAttributes(
+                    [
+                        SearchAttributePair(SearchAttributeKey.for_keyword(names.ATTRIBUTE_PIPELINE), pipeline),
+                        SearchAttributePair(SearchAttributeKey.for_keyword(names.ATTRIBUTE_SESSION), key.path),
+                    ]
+                ),
             )
             first = handle.first_execution_run_id or handle.result_run_id or ""
         except WorkflowAlreadyStartedError:
@@ -133,12 +135,26 @@ class GateClient(IndexKeeper):
                 await self.client.get_workflow_handle(record.workflow_id).describe()
             ).raw_description.workflow_execution_info.first_run_id
         except RPCError as refused:
-            if refused.status is RPCStatusCode.INVALID_ARGUMENT and "earch attribute" in refused.message:
-                msg = f"{refused.message}. Register {names.ATTRIBUTE_PIPELINE} and {names.ATTRIBUTE_SESSION} (Keyword)."
-                raise SetupError(msg) from refused
-            raise
+            await self._not_opened(record, refused)
         await asyncio.to_thread(self.store.run_started, record.workflow_id, first_execution_run_id=first, at=now())
         return Started(record.workflow_id, record, created=created)
+
+    async def _not_opened(self, record: RunRecord, refused: RPCError) -> NoReturn:
+        """Temporal did not open the run: where that is final, the session must not wait for it."""
+        if refused.status in _AWAY:
+            raise ServerUnavailableError(unreachable(refused)) from refused
+        await asyncio.to_thread(
+            self.store.close_run, record.workflow_id, standing="failed", at=now(), reason=refused.message
+        )
+        if refused.status is RPCStatusCode.INVALID_ARGUMENT and "earch attribute" in refused.message:
+            commands = "; ".join(
+                f"temporal operator search-attribute create --namespace {self.client.namespace} --name {name} --type Keyword"
+                for name in (names.ATTRIBUTE_PIPELINE, names.ATTRIBUTE_SESSION)
+            )
+            msg = f"{refused.message}. Register what runs are listed by: {commands}"
+            raise SetupError(msg) from refused
+        msg = f"Temporal did not open {record.workflow_id}: {refused.message}"
+        raise SetupError(msg) from refused
 
     async def _allocate(
         self, key: SessionKey, opening: str, pipeline: str, queue: str, given: Any, on_text: str
@@ -161,7 +177,9 @@ class GateClient(IndexKeeper):
                 if await self._still_open(open_run):
                     waiting = await asyncio.to_thread(self.store.gates, run=open_run.workflow_id, states={"open"})
                     ids = tuple(row.interrupt_id for row in waiting)
-                    raise SessionBusyError(open_run.workflow_id, ids) from busy
+                    raise SessionBusyError(
+                        open_run.workflow_id, ids, opening=open_run.standing == "allocated"
+                    ) from busy
 
     # Answering
 
@@ -244,6 +262,8 @@ class GateClient(IndexKeeper):
             if asyncio.get_running_loop().time() >= ends:
                 break
             await asyncio.sleep(0.1)
+        if trouble := await self._trouble(workflow_id):
+            why = f"the worker cannot go on with the run: {trouble}"
         reason = f"{why}; the answer lies in Temporal as a signal and is judged once when a worker takes it"
         return Delivered(answer_ids=ids, reason=reason)
 

@@ -22,6 +22,16 @@ from gatewright.protocol.answer import Failure
 from gatewright.protocol.errors import GatewrightError
 
 
+def innermost(failed: BaseException) -> str:
+    """What really went wrong, in words: Temporal wraps it in errors that only say that an activity failed."""
+    cause = failed
+    while cause.__cause__ is not None and not isinstance(cause, ApplicationError):
+        cause = cause.__cause__
+    kind = getattr(cause, "type", None) or type(cause).__name__
+    words = getattr(cause, "message", None) or str(cause)
+    return words if words.startswith(f"{kind}:") else f"{kind}: {words}"
+
+
 class TemporalShellError(GatewrightError):
     """The root of what the Temporal shell raises outside workflows."""
 
@@ -49,9 +59,14 @@ class SessionBusyError(TemporalShellError):
     `workflow_id` is that run; `open` are the interrupt ids that it waits at.
     """
 
-    def __init__(self, workflow_id: str, open: tuple[str, ...]) -> None:
+    def __init__(self, workflow_id: str, open: tuple[str, ...], *, opening: bool = False) -> None:
         self.workflow_id = workflow_id
         self.open = open
+        if opening:
+            super().__init__(
+                f"{workflow_id} is being opened by somebody else, or its opening failed a moment ago. Try again in a minute."
+            )
+            return
         gates = f"it waits at {', '.join(open)}" if open else "no gate of it is open yet"
         super().__init__(
             f"{workflow_id} is open ({gates}). Answer it, cancel it, or ask for another run with on_text='open'."

@@ -54,7 +54,7 @@ from gatewright.protocol.record import GateRecord
 from . import names
 from .desk import Desk
 from .details import describe
-from .errors import GateExpiredError, GateFailedError
+from .errors import GateExpiredError, GateFailedError, innermost
 from .index import CloseRun, Ledger, OpenGate, Opening, SettleGate, Settling
 from .outbound import calling
 from .views import book_part
@@ -157,6 +157,9 @@ class Frame:
             raise
         finally:
             self._desk.known.pop(occurrence.interrupt_id, None)
+        if record.state == "closed":
+            # The run is over, and this task of it was left behind: nobody is to be told that a deadline passed.
+            raise asyncio.CancelledError
         said = entry is not None and entry.answer.failure is None
         problems = gate.problems(entry.value) if entry is not None and said else []
         # Shielded: a pipeline that stops waiting now has its answer all the same, and the index must say so.
@@ -211,8 +214,7 @@ class Frame:
         try:
             result, cancelled = await (_seen_through(handle) if declaration.effect else _awaited(handle))
         except ActivityError as failed:
-            cause = failed.cause or failed
-            error = f"{getattr(cause, 'type', None) or type(cause).__name__}: {cause}"
+            error = innermost(failed)
             self.book.write(Performed(at=workflow.now(), call=call, outcome="failed", error=error[:2000]))
             raise
         self.book.write(self._performed(call, result, authorised_by))
@@ -420,7 +422,8 @@ class Frame:
             book=self.book.to_json(),
         )
         await self._local(names.CLOSE_RUN, closing)
-        await workflow.wait_condition(workflow.all_handlers_finished)
+        # What woke in between must end before the run does: a local activity that is cut off holds its task for 10 s.
+        await self.settled()
 
     def _query_book(self, part: int = 0) -> dict[str, Any]:
         return book_part(self.book, part).model_dump(mode="json")

@@ -25,6 +25,7 @@ from temporalio.worker import (
 from gatewright.effects.interceptor import CALL_HEADER
 from gatewright.protocol.identity import Standing
 
+from .errors import innermost
 from .frame import hosted
 from .outbound import called
 
@@ -60,7 +61,7 @@ class _Inbound(WorkflowInboundInterceptor):
                 # A fault of the code: Temporal retries the task until the code is mended, and the run stays open.
                 raise
             cancelled = is_cancelled_exception(ended)
-            reason = workflow.cancellation_reason() if cancelled else str(ended)
+            reason = workflow.cancellation_reason() if cancelled else innermost(ended)
             await frame.finish(Standing.CANCELLED if cancelled else Standing.FAILED, reason=reason or None)
             raise
         await frame.finish(Standing.COMPLETED, output=result)

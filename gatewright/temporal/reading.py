@@ -8,9 +8,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
 from pydantic import TypeAdapter
+from temporalio.api.common.v1 import WorkflowExecution
 from temporalio.api.enums.v1 import TaskQueueType
 from temporalio.api.taskqueue.v1 import TaskQueue
-from temporalio.api.workflowservice.v1 import DescribeTaskQueueRequest
+from temporalio.api.workflowservice.v1 import DescribeTaskQueueRequest, GetWorkflowExecutionHistoryReverseRequest
 from temporalio.client import (
     Client,
     WorkflowExecutionStatus,
@@ -27,7 +28,7 @@ from gatewright.protocol.identity import FrameIdentity, FrameState, Standing, se
 from gatewright.store import GateRow, Store, StoreError
 
 from . import names
-from .errors import NoWorkerError, ServerUnavailableError, UnknownRunError
+from .errors import NoWorkerError, ServerUnavailableError, UnknownRunError, innermost
 from .views import (
     AnswerView,
     BookPart,
@@ -105,7 +106,9 @@ class RunReader:
         except NoWorkerError:
             rows = await asyncio.to_thread(self.store.gates, run=workflow_id, limit=1000)
             listed = tuple(_indexed(row) for row in rows)
-            return view.model_copy(update={"gates": listed, "source": "index", "result": result, "failure": failure})
+            trouble = await self._trouble(workflow_id) if running else None
+            update = {"gates": listed, "source": "index", "result": result, "failure": failure, "trouble": trouble}
+            return view.model_copy(update=update)
         return view.model_copy(update={"frame": frame, "gates": gates, "result": result, "failure": failure})
 
     async def gates(self, workflow_id: str) -> tuple[GateView, ...]:
@@ -172,7 +175,7 @@ class RunReader:
         try:
             return plain(await self.client.get_workflow_handle(workflow_id).result()), None
         except WorkflowFailureError as failed:
-            return None, str(failed.cause)
+            return None, innermost(failed.cause)
 
     async def _book(self, workflow_id: str) -> Book:
         """The whole book, piece by piece; begun anew where the run wrote into it in between."""
@@ -260,8 +263,35 @@ class RunReader:
                 raise UnknownRunError(msg) from failed
             if failed.status is RPCStatusCode.UNAVAILABLE:
                 raise ServerUnavailableError(unreachable(failed)) from failed
-            msg = f"no worker answered for {workflow_id} ({failed.message}). Is one running on its task queue?"
+            trouble = await self._trouble(workflow_id)
+            msg = (
+                f"the worker cannot go on with {workflow_id}: {trouble}"
+                if trouble
+                else f"no worker answered for {workflow_id} ({failed.message}). Is one running on its task queue?"
+            )
             raise NoWorkerError(msg) from failed
+
+    async def _trouble(self, workflow_id: str) -> str | None:
+        """Why the run's last workflow task failed, if that is how it stands; None where nothing failed."""
+        try:
+            described = await self._reach(self.client.get_workflow_handle(workflow_id).describe())
+            if described.raw_description.pending_workflow_task.attempt <= 1:
+                return None
+            history = await self.client.workflow_service.get_workflow_execution_history_reverse(
+                GetWorkflowExecutionHistoryReverseRequest(
+                    namespace=self.client.namespace,
+                    execution=WorkflowExecution(workflow_id=workflow_id, run_id=described.run_id),
+                    maximum_page_size=20,
+                )
+            )
+        except (RPCError, UnknownRunError, ServerUnavailableError):
+            return None
+        for event in history.history.events:
+            if event.HasField("workflow_task_failed_event_attributes"):
+                failure = event.workflow_task_failed_event_attributes.failure
+                cause = failure.cause.message if failure.HasField("cause") else ""
+                return f"{failure.message}{f' ({cause})' if cause else ''}"[:1000]
+        return "its workflow task fails or times out again and again; the worker's log says why"
 
     async def _reach(self, call: Awaitable[T], *, running: str | None = None) -> T:
         try:

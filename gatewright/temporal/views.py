@@ -120,6 +120,9 @@ class RunView(Told):
     gates: tuple[GateView, ...] = ()
     result: JsonValue = None
     failure: str | None = None
+    trouble: str | None = Field(
+        default=None, description="why the worker cannot go on with it: its last task's failure"
+    )
     source: Literal["run", "archive", "index"] = "run"
     """`index`: no worker answered, so this is what the store last heard."""
 

@@ -67,6 +67,10 @@ class Screen:
                 return
         raise AssertionError(f"Ctrl-C did not show {text!r} after:\n{self.seen}")
 
+    def terminate(self) -> None:
+        """Send it SIGTERM."""
+        self._process.terminate()
+
     def end(self) -> int:
         """Wait until the command is over; its exit code."""
         ends = time.monotonic() + PATIENCE

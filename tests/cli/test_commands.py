@@ -5,7 +5,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from gatewright.store import Store
+from gatewright.cli.render import moment
+from gatewright.store import SessionKey, Store
 from gatewright.temporal import GateClient
 from tests.cli.conftest import Ended, Gatewright
 from tests.cli.pipelines import Approve
@@ -222,6 +223,43 @@ async def test_a_run_is_cancelled_or_abandoned_with_its_reason(gatewright: Gatew
     assert (0, True) == (watched.code, "cancelled" in watched.out)
     assert (3, "refused: frame_closed") == (late.code, late.out.splitlines()[0])
     assert (0, 4) == (abandoned.code, again.code)
+
+
+async def test_a_run_that_its_worker_cannot_take_is_not_waited_for(gatewright: Gatewright, worker: None) -> None:
+    """Neither a pipeline that the worker lacks nor an input of another form: the trouble is named, with exit 4."""
+    unknown = await gatewright("start", "NoSuch", "--input", "{}", "--wait", "-o", "json")
+    misfit = await gatewright("start", "Approve", "--input", '{"sauce": "x"}', "--session", "s", "--wait")
+    shown = await gatewright("show", "Approve/user/s/1")
+
+    assert (4, "stuck") == (unknown.code, unknown.json["error"])
+    assert "NoSuch is not registered on this worker" in unknown.json["trouble"]
+    assert (4, True) == (misfit.code, "the worker cannot go on with this run: " in misfit.err)
+    assert "gatewright abandon Approve/user/s/1" in misfit.err
+    assert (0, True) == (shown.code, "the worker cannot go on with this run: " in shown.err)
+
+
+async def test_a_run_that_was_never_opened_is_told_from_one_that_waits_for_nobody(
+    gatewright: Gatewright, store: Store
+) -> None:
+    """Nothing is said to it, and nothing recorded: to start it again is what helps."""
+    key = SessionKey(app="Approve", user="user", session="s")
+    record, _ = store.allocate_run(
+        key, opening_id="o", pipeline="Approve", task_queue="q", input_digest="d", at=moment(), refuse_if_open=True
+    )
+    run = record.workflow_id
+
+    ended = [
+        await gatewright("answer", run, "review", "--json", YES),
+        await gatewright("answer", run, "--set", "decision=yes"),
+        await gatewright("cancel", run, "--reason", "x"),
+        await gatewright("abandon", run, "--reason", "x"),
+        await gatewright("watch", run),
+    ]
+
+    assert [4] * 5 == [each.code for each in ended]
+    assert all("its opening failed; run `gatewright start` again" in each.err for each in ended)
+    assert [] == store.refusals(run=run, limit=10)
+    assert "its opening failed" in (await gatewright("show", run)).out
 
 
 async def test_the_index_is_rebuilt_from_temporal(

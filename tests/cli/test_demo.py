@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -72,10 +73,54 @@ def test_a_script_that_runs_dry_fails_with_the_name_of_the_gate_and_the_next_dem
     resumed = demo(tmp_path / "d", "--answers", str(second))
 
     assert (1, True) == (dry.returncode, "no answer for gate confirm_release" in dry.stderr)
+    assert '{"confirm_release": [{"decision": "release", "comment": ""}]}' in dry.stderr
     assert "refused: invalid" in dry.stdout
     assert resumed.returncode == 0, resumed.stderr
     assert "going on with" in resumed.stdout
     assert 1 == resumed.stdout.count("profile_dataset#1 done\n")
+    assert [] == left_running(tmp_path / "d")
+
+
+def test_a_file_of_ones_own_is_released_as_it_is(tmp_path: Path) -> None:
+    """The answers for the sample name the sample's columns, which no other file need have."""
+    own = tmp_path / "own.csv"
+    own.write_text("fruit,price\napple,1\npear,2\n")
+
+    ended = demo(tmp_path / "d", str(own), "-o", "json")
+
+    assert ended.returncode == 0, ended.stderr
+    assert 2 == json.loads(ended.stdout)["result"]["release"]["rows"]
+
+
+def test_a_run_that_fails_is_called_failed_with_its_reason(tmp_path: Path) -> None:
+    """Exit 1; Temporal's own word is waited for, and there is no result to show."""
+    empty = tmp_path / "empty.csv"
+    empty.write_text("")
+
+    ended = demo(tmp_path / "d", str(empty))
+
+    assert ended.returncode == 1, ended.stderr
+    status, reason = ended.stdout.partition("/1 failed\n")[1:]
+    assert status, ended.stdout
+    assert "empty" in reason.splitlines()[0]
+    assert "null" not in ended.stdout
+
+
+def test_a_pipeline_that_the_worker_lacks_ends_the_demo(tmp_path: Path) -> None:
+    """Exit 4 with the worker's words; what is stuck cannot be cancelled, and --fresh gets past it."""
+    for name in ("worker", "activities", "workflows"):
+        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
+    plan = tmp_path / "worker/demo.json"
+    plan.write_text(plan.read_text().replace('"DatasetRelease"', '"NoSuch"'))
+
+    stuck = demo(tmp_path / "d", cwd=tmp_path)
+    again = demo(tmp_path / "d", "--fresh", cwd=tmp_path)
+
+    assert (4, 4) == (stuck.returncode, again.returncode), again.stderr
+    assert "the worker cannot go on with this run: " in stuck.stderr
+    assert "NoSuch is not registered" in stuck.stderr
+    assert "is abandoned" in again.stdout
+    assert "/2" in again.stdout
     assert [] == left_running(tmp_path / "d")
 
 
@@ -84,10 +129,12 @@ def test_what_cannot_run_is_said_at_once(tmp_path: Path) -> None:
     wrong = tmp_path / "wrong.json"
     wrong.write_text('{"review_profile": {}}')
     missing = demo(tmp_path / "d", str(tmp_path / "missing.csv"))
+    folder = demo(tmp_path / "d", str(tmp_path))
     elsewhere = demo(tmp_path / "d", cwd=tmp_path)
     misshapen = demo(tmp_path / "d", "--answers", str(wrong))
 
     assert (2, True) == (missing.returncode, "there is no file" in missing.stderr)
+    assert (2, True) == (folder.returncode, "is a folder" in folder.stderr)
     assert (2, True) == (elsewhere.returncode, "run this from a checkout" in elsewhere.stderr)
     assert (2, True) == (misshapen.returncode, "gate name" in misshapen.stderr)
     assert not (tmp_path / "d").exists()
@@ -116,6 +163,17 @@ def test_at_a_terminal_a_form_asks_and_ctrl_c_leaves_a_run_that_goes_on(tmp_path
         screen.enter("confirm_release")
         screen.expect("chained and verified")
         assert screen.end() == 0
+    assert [] == left_running(tmp_path)
+
+
+def test_sigterm_leaves_a_run_that_goes_on_as_ctrl_c_does(tmp_path: Path) -> None:
+    """The same sentence, and no process left."""
+    command = [*GATEWRIGHT, "demo", "--data-dir", str(tmp_path)]
+    with Screen(command, cwd=ROOT, env=plain_environment()) as screen:
+        screen.expect("drop> ")
+        screen.terminate()
+        screen.expect("Go on with: gatewright demo --data-dir")
+        assert screen.end() == 128 + signal.SIGTERM
     assert [] == left_running(tmp_path)
 
 

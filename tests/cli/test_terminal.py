@@ -3,6 +3,7 @@
 import asyncio
 from pathlib import Path
 
+from gatewright.temporal import GateClient
 from tests.cli.conftest import GATEWRIGHT, Gatewright
 from tests.cli.screen import Screen
 
@@ -65,6 +66,22 @@ async def test_ctrl_c_ends_watching_and_says_where_to_go_on(
             return screen.end()
 
     assert await asyncio.to_thread(converse) == 130
+
+
+async def test_watching_names_the_trouble_of_a_run_and_goes_on_with_it(
+    gatewright: Gatewright, worker: None, gates: GateClient, environment: dict[str, str], tmp_path: Path
+) -> None:
+    """Somebody may mend the worker meanwhile; it is said once, and the run's end ends the watching."""
+    await gatewright("start", "NoSuch", "--session", "s")
+    run = "NoSuch/user/s/1"
+
+    with Screen([*GATEWRIGHT, "watch", run], cwd=tmp_path, env=environment) as screen:
+        await asyncio.to_thread(screen.expect, "NoSuch is not registered on this worker")
+        await gates.abandon(run, reason="it never will")
+        await asyncio.to_thread(screen.expect, "terminated")
+        code = await asyncio.to_thread(screen.end)
+
+    assert (0, 1) == (code, screen.seen.count("the worker cannot go on with this run: "))
 
 
 async def test_abandoning_asks_first_at_a_terminal(

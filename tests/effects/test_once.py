@@ -93,7 +93,19 @@ def asks_for_its_call() -> str:
     return f"{call.id} {call.branch}"
 
 
+@effect(kind="keyed")
+async def precise(name: str) -> dict[str, Any]:
+    """A result that plain JSON clients would round, and whose first attempt is lost."""
+    key = current_call().key
+    OUTSIDE[key] = {"transaction": 2**60 + 1}
+    DONE[f"precise {name}"] += 1
+    if DONE[f"precise {name}"] == 1:
+        raise Lost
+    return dict(OUTSIDE[key])
+
+
 EFFECTS: dict[str, Callable[..., Any]] = {
+    "precise": precise,
     "keyed": keyed,
     "reconcilable": reconcilable,
     "opaque": opaque,
@@ -250,3 +262,9 @@ async def test_an_effect_waits_while_the_store_is_away(performs: Any, store: Sto
     [entry] = store.ledger.entries()
     assert entry.settled_at is not None
     assert entry.settled_at >= released_at[0] - timedelta(milliseconds=50)
+
+
+async def test_a_result_is_recorded_as_it_is(performs: Any, store: Store) -> None:
+    """A number of 19 digits stays that number, in the run and in the ledger."""
+    assert await performs("precise", "number") == str({"transaction": 2**60 + 1})
+    assert [entry.result for entry in store.ledger.entries()] == [{"transaction": 2**60 + 1}]

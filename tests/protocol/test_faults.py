@@ -45,7 +45,7 @@ class TestWords:
                 "$.b",
                 "is not a field here; remove it (the fields are: a)",
             ),
-            ({"b": 1}, {"properties": {"b": False}}, "$", "got 1, and nothing is wanted here; leave it out"),
+            ({"b": 1}, {"properties": {"b": False}}, "$.b", "got 1, and nothing is wanted here; leave it out"),
             ("x", {"anyOf": [{"type": "integer"}, {"type": "null"}]}, "$", 'got "x", wanted a whole number or nothing (null)'),
             (9, {"anyOf": [{"maximum": 5, "type": "integer"}, {"type": "null"}]}, "$", "got 9, wanted at most 5"),
             (1, {"anyOf": [{"$ref": "#/$defs/t"}, False], "$defs": {"t": {"type": "string", "format": "date"}}}, "$", "got 1, wanted a date such as 2024-05-01 or something else"),
@@ -72,6 +72,14 @@ class TestWords:
 
         assert len(faults) == MAX_FAULTS + 1
         assert faults[-1] == ("$", "and 30 more")
+
+    def test_faults_take_no_room_beyond_what_is_read(self) -> None:
+        """Each of a thousand missing fields was told a thousand times, and each of many forms was spelled out."""
+        names = [f"field_{number}" for number in range(3000)]
+        forms = {"items": {"anyOf": [{"type": "object", "required": [name]} for name in names]}}
+
+        assert ("$", "and 950 more") == told({}, {"required": names})[-1]
+        assert all(len(message) < 500 for _, message in told(["x"] * 5, forms))
 
 
 class TestShown:

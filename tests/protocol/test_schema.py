@@ -14,7 +14,7 @@ import pytest
 from pydantic import BaseModel, Field, TypeAdapter
 from typing_extensions import TypedDict
 
-from gatewright.protocol.schema import MAX_SCHEMA_BYTES, UnrenderableSchema, adapter, render_schema
+from gatewright.protocol.schema import MAX_SCHEMA_BYTES, UnrenderableSchema, adapter, positions, render_schema
 
 
 class Colour(Enum):
@@ -88,14 +88,17 @@ class TestTypes:
     @pytest.mark.parametrize(
         ("answer", "reason"),
         [
-            (Annotated[str, Field(pattern=r"^\p{Lu}+$")], "cannot compile"),
+            (
+                Annotated[str, Field(pattern=r"^(?=a)")],
+                r"cannot compile the pattern '\^\(\?=a\)' \(look-around.*simplify",
+            ),
             (Annotated[int, Field(le=2**60)], "not portable"),
             (Annotated[float, Field(default=float("nan"))], "not portable"),
             (Literal[tuple(f"{number:0100}" for number in range(2000))], "at most 131,072"),
         ],
     )
     def test_a_schema_that_not_everybody_can_use_is_refused(self, answer: Any, reason: str) -> None:
-        """Rust's patterns, numbers that get rounded, and what is too large to be shown."""
+        """Python's own patterns, numbers that get rounded, and what is too large to be shown."""
         with pytest.raises(UnrenderableSchema, match=reason):
             render_schema(answer)
 
@@ -164,6 +167,10 @@ class TestDicts:
             ({"pattern": "("}, "cannot compile"),
             ({"properties": {"a": {"items": {"pattern": "a{99999999999}"}}}}, "cannot compile"),
             ({"patternProperties": {"[": {}}}, "cannot compile"),
+            ({"pattern": r"(a)\1"}, "backreferences are not supported"),
+            ({"pattern": r"a\Z"}, "unrecognized escape sequence"),
+            ({"pattern": "(a{100}){30}"}, "unfold to 3,000 characters"),
+            ({"patternProperties": {f"^{name}$": {} for name in range(101)}}, "101 different patterns"),
             ({"$ref": "#"}, "without end"),
             ({"anyOf": [{"$ref": "#/$defs/a"}], "$defs": {"a": {"not": {"$ref": "#/$defs/a"}}}}, "without end"),
             ({"$dynamicRef": "#a"}, "is not supported"),
@@ -191,6 +198,39 @@ class TestDicts:
         for schema in (deep, {"$defs": row, "$ref": "#/$defs/d0"}):
             with pytest.raises(UnrenderableSchema):
                 render_schema(schema)
+
+
+class TestPatterns:
+    @pytest.mark.parametrize("pattern", [r"^\p{Lu}+$", r"^\w{1,64}$", "^([a-z]+)+$", r"^\d{4}-\d{2}$", "(?i)a|b"])
+    def test_what_can_be_matched_in_linear_time_is_taken(self, pattern: str) -> None:
+        """pydantic's own dialect, in which most people write theirs."""
+        assert render_schema(Annotated[str, Field(pattern=pattern)]) == {"pattern": pattern, "type": "string"}
+
+    @pytest.mark.parametrize(
+        ("pattern", "count"),
+        [
+            ("", 1),
+            ("^a$", 1),
+            ("[a-z\\]]+", 1),
+            ("[[:alpha:]x]b?", 2),
+            ("(a[b-z]){2}", 4),
+            (r"\p{Lu}\.", 2),
+            ("a{3,}", 4),
+            ("((a{2}b){3}|c){10}", 100),
+        ],
+    )
+    def test_repeats_are_counted_out(self, pattern: str, count: int) -> None:
+        """A character class counts once, whatever is in it."""
+        assert count == positions(pattern)
+
+    def test_many_anchors_take_no_quadratic_time(self) -> None:
+        """Gathering them anew for each reference took half a minute for this one."""
+        defs = {
+            f"d{n}": {"$anchor": f"x{n}", "properties": {"a": {"$ref": f"#x{(n + 1) % 1000}"}}} for n in range(1000)
+        }
+        schema = {"$defs": defs, "$ref": "#x0"}
+
+        assert schema == render_schema(schema)
 
 
 class TestAdapter:

@@ -3,10 +3,10 @@
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Sequence
-from datetime import timedelta
+from datetime import date, timedelta
 from typing import Any
 
-from pydantic import BaseModel, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 from temporalio import workflow
 from temporalio.common import RawValue
 
@@ -228,6 +228,114 @@ class Fails:
         raise ApplicationError(msg, non_retryable=True)
 
 
+class StrictDate(BaseModel):
+    """A strict model: a date comes as JSON text and as nothing else."""
+
+    model_config = ConfigDict(strict=True)
+
+    when: date
+
+
+class Odd(BaseModel):
+    """Its validator raises something of its own."""
+
+    name: str
+
+    @field_validator("name")
+    @classmethod
+    def _known(cls, name: str) -> str:
+        return {"alice": name}[name]
+
+
+@workflow.defn
+class Typed:
+    """One gate of a type that the argument names."""
+
+    @workflow.init
+    def __init__(self, which: str) -> None:
+        self.frame = Frame()
+
+    @workflow.run
+    async def run(self, which: str) -> str:
+        types: dict[str, type[BaseModel]] = {"strict": StrictDate, "odd": Odd}
+        gate: Gate[Any] = Gate("typed", answer=types[which])
+        return str((await self.frame.ask(gate)).value)
+
+
+@workflow.defn
+class FourEyes:
+    """Who answered the number may not confirm it."""
+
+    @workflow.init
+    def __init__(self) -> None:
+        self.frame = Frame()
+
+    @workflow.run
+    async def run(self) -> str:
+        await self.frame.ask(Gate("number", answer=Even))
+        confirmed = await self.frame.ask(Gate("confirm", policy=Policy(separate_from=("number",))))
+        return confirmed.principal
+
+
+@effect(kind="keyed")
+async def slow_pay(name: str) -> str:
+    """An effect that is under way when the run is cancelled."""
+    COUNTED[f"{name} begun"] += 1
+    await asyncio.sleep(1)
+    COUNTED[f"{name} done"] += 1
+    return "paid"
+
+
+@workflow.defn
+class Pays:
+    """Performs a slow effect and asks a gate that nobody comes to."""
+
+    @workflow.init
+    def __init__(self, name: str) -> None:
+        self.frame = Frame()
+
+    @workflow.run
+    async def run(self, name: str) -> None:
+        await self.frame.perform(slow_pay, name)
+        await self.frame.ask(Gate("never"))
+
+
+@workflow.defn
+class CarriesOpen:
+    """Continues as new while a gate is open, and asks for it again."""
+
+    @workflow.init
+    def __init__(self, carried: dict[str, Any] | None = None) -> None:
+        self.frame = Frame(carried=carried)
+
+    @workflow.run
+    async def run(self, carried: dict[str, Any] | None = None) -> str:
+        side = asyncio.create_task(self.frame.ask(Gate("side", answer=str)))
+        if carried is None:
+            await self.frame.ask(Gate("roll"))
+            workflow.continue_as_new(self.frame.carry())
+        answered = await side
+        return f"{answered.occurrence.interrupt_id} {answered.value}"
+
+
+@workflow.defn
+class OwnDoor:
+    """An application with an update named as the door."""
+
+    @workflow.init
+    def __init__(self) -> None:
+        self.frame = Frame()
+
+    @workflow.update
+    async def answer(self, value: str) -> str:
+        """The application's own."""
+        return value
+
+    @workflow.run
+    async def run(self) -> None:
+        await self.frame.ask(Gate("go"))
+
+
 @workflow.defn
 class Plain:
     """No gates at all: the plugin leaves it alone."""
@@ -237,5 +345,22 @@ class Plain:
         return "plain"
 
 
-ALL = [Reviewed, TwoGates, FirstOfTwo, ByDeadline, Checked, Job, Quick, Rolling, WithItsOwnDoor, Fails, Plain]
-STEPS: list[Callable[..., Any]] = [count, pay]
+ALL = [
+    Reviewed,
+    TwoGates,
+    FirstOfTwo,
+    ByDeadline,
+    Checked,
+    Job,
+    Quick,
+    Rolling,
+    WithItsOwnDoor,
+    Fails,
+    Plain,
+    Typed,
+    FourEyes,
+    Pays,
+    CarriesOpen,
+    OwnDoor,
+]
+STEPS: list[Callable[..., Any]] = [count, pay, slow_pay]

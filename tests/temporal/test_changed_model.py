@@ -4,7 +4,7 @@ from typing import Any
 
 from gatewright.protocol import Refusal
 from tests.temporal.pipelines import COUNTED, STEPS
-from tests.temporal.versions import Before, Stricter, WithMore
+from tests.temporal.versions import Before, PassedBefore, PassedStricter, Stricter, WithMore
 
 OLD_SCHEMA_FIELDS = {"approved", "level"}
 
@@ -54,3 +54,16 @@ async def test_verdicts_given_under_the_old_model_stay_what_they_were(open_run: 
         assert (await run.gates.refusals(run.id)).counts == {"review": {"invalid": 2}}
         await run.admitted("review", {"approved": False})
         assert await run.result() == '{"approved":false,"level":1,"urgent":false}'
+
+
+async def test_a_run_that_passed_the_gate_goes_on_with_what_it_was_given(open_run: Any, working: Any) -> None:
+    """Whether the answer fits was recorded with the gate: the replay under a stricter type goes the same way."""
+    async with working([PassedBefore], STEPS):
+        run = await open_run("Passed")
+        await run.opened("review")
+        await run.admitted("review", {"approved": True, "level": 5})
+        await run.opened("end")
+    async with working([PassedStricter], STEPS, max_cached_workflows=0):
+        await run.admitted("end")
+        assert await run.result() == "True 5"
+        assert COUNTED[run.id] == 1

@@ -74,3 +74,35 @@ class Stricter:
         await self.frame.perform(count, workflow.info().workflow_id)
         decision = await self.frame.ask(Gate("review", answer=StricterDecision))
         return decision.value.model_dump_json()
+
+
+@workflow.defn(name="Passed")
+class PassedBefore:
+    """Two gates: the model behind the first changes while the run is paused at the second."""
+
+    @workflow.init
+    def __init__(self) -> None:
+        self.frame = Frame()
+
+    @workflow.run
+    async def run(self) -> str:
+        decision = await self.frame.ask(Gate("review", answer=Decision))
+        await self.frame.perform(count, workflow.info().workflow_id)
+        await self.frame.ask(Gate("end"))
+        return f"{decision.value.approved} {decision.value.level}"
+
+
+@workflow.defn(name="Passed")
+class PassedStricter:
+    """The same pipeline, whose first gate would no longer take what was answered."""
+
+    @workflow.init
+    def __init__(self) -> None:
+        self.frame = Frame()
+
+    @workflow.run
+    async def run(self) -> str:
+        decision = await self.frame.ask(Gate("review", answer=StricterDecision))
+        await self.frame.perform(count, workflow.info().workflow_id)
+        await self.frame.ask(Gate("end"))
+        return f"{decision.value.approved} {decision.value.level}"
