@@ -183,7 +183,7 @@ def _earned(case: Case) -> Receipt | None:
     record = case.book.answered_as(case.answer.name)
     if record is None:
         return None
-    if not case.answer.interrupt_id and case.meant is not record:
+    if not case.answer.interrupt_id and case.meant is None:
         # A gate's bare name that may mean a later occurrence by now is no repeat of what it meant then.
         return None
     if record.content_digest != case.answer.content_digest:

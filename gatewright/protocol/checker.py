@@ -32,8 +32,8 @@ from .schema import JsonSchema, longest_chain, matches, positions, resolver
 MAX_ERRORS = 200
 """How many errors of one value under one schema are kept; nobody reads more."""
 
-MAX_STEPS = 100_000
-"""How much work one decoding may take, fitting included: about a tenth of a second."""
+MAX_STEPS = 150_000
+"""How much work one decoding may take, fitting included: at most about an eighth of a second."""
 
 _FRAMES = 700
 """Python frames that judging one value may take: three for each schema that applies to it or its parts, two more a level.

@@ -65,7 +65,7 @@ def decode(response: object, schema: JsonSchema | None, *, strict: bool = False)
     An answer of more than MAX_VALUES values is refused, and so is one that takes
     more than the checker's MAX_STEPS to fit and check, with a fault at "$" (or at
     the text that was read as JSON). The same answer and schema always come to the
-    same ruling, within about a tenth of a second.
+    same ruling, within about an eighth of a second.
 
     Never raises and changes nothing in place.
     """

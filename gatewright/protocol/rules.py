@@ -102,7 +102,7 @@ def _unportable(case: Case) -> Reason | None:
 
 def _conflict(case: Case) -> Reason | None:
     first = case.book.answered_as(case.answer.name)
-    if first is None or (not case.answer.interrupt_id and case.meant is None):
+    if first is None or first.content_digest == case.answer.content_digest:
         return None
     return (
         f"answer id {case.answer.name!r} was used before, for {first.interrupt_id} with other content"

@@ -225,6 +225,8 @@ def _check_node(node: JsonSchema, path: tuple[str | int, ...]) -> None:
 def _check_patterns(patterns: set[str]) -> None:
     if len(patterns) > MAX_PATTERNS:
         raise _Unusable(f"it has {len(patterns):,} different patterns, at most {MAX_PATTERNS} are matched; use fewer")
+    if (longest := max(map(len, patterns), default=0)) > MAX_POSITIONS:
+        raise _Unusable(f"one of its patterns has {longest:,} characters, at most {MAX_POSITIONS:,} are matched")
     if (unfolded := sum(map(positions, patterns))) > MAX_POSITIONS:
         raise _Unusable(
             f"its patterns unfold to {unfolded:,} characters, at most {MAX_POSITIONS:,} are matched; repeat less in "

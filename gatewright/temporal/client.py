@@ -45,6 +45,9 @@ logger = logging.getLogger(__name__)
 Ruling = Admitted | Repeated | Pending | Refused | Delivered
 """What `GateClient.answer` returns: a verdict, or that there is none yet."""
 
+MEMO_OPENING = "gatewright_opening"
+"""The memo by which a run is known as the one that an opening made."""
+
 _VERDICT: TypeAdapter[Admitted | Repeated | Pending | Refused] = TypeAdapter(Verdict)
 
 _AWAY = {RPCStatusCode.UNAVAILABLE, RPCStatusCode.DEADLINE_EXCEEDED, RPCStatusCode.CANCELLED}
@@ -121,6 +124,7 @@ class GateClient(IndexKeeper):
                 task_queue=record.task_queue,
                 id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
                 static_summary=summary,
+                memo={MEMO_OPENING: opening},
                 search_attributes=TypedSearchAttributes(
                     [
                         SearchAttributePair(SearchAttributeKey.for_keyword(names.ATTRIBUTE_PIPELINE), pipeline),
@@ -130,14 +134,25 @@ class GateClient(IndexKeeper):
             )
             first = handle.first_execution_run_id or handle.result_run_id or ""
         except WorkflowAlreadyStartedError:
-            # An earlier attempt to open it got through to Temporal, and its word did not get back to us.
-            first = (
-                await self.client.get_workflow_handle(record.workflow_id).describe()
-            ).raw_description.workflow_execution_info.first_run_id
+            first = await self._opened_before(record, opening)
         except RPCError as refused:
             await self._not_opened(record, refused)
         await asyncio.to_thread(self.store.run_started, record.workflow_id, first_execution_run_id=first, at=now())
         return Started(record.workflow_id, record, created=created)
+
+    async def _opened_before(self, record: RunRecord, opening: str) -> str:
+        """The first execution of a run that is there already, if it was opened by this very opening."""
+        described = await self._reach(self.client.get_workflow_handle(record.workflow_id).describe())
+        if await described.memo_value(MEMO_OPENING, default=None) != opening:
+            # Numbers are the store's, and this store does not know what another one allocated.
+            reason = f"{record.workflow_id} was opened by somebody else; this store does not know Temporal's runs"
+            await asyncio.to_thread(
+                self.store.close_run, record.workflow_id, standing="failed", at=now(), reason=reason
+            )
+            msg = f"{reason}. Run `gatewright reindex`, and start again."
+            raise SetupError(msg)
+        # An earlier attempt got through to Temporal, and its word did not get back to us.
+        return str(described.raw_description.workflow_execution_info.first_run_id)
 
     async def _not_opened(self, record: RunRecord, refused: RPCError) -> NoReturn:
         """Temporal did not open the run: where that is final, the session must not wait for it."""

@@ -14,6 +14,7 @@ from temporalio.api.taskqueue.v1 import TaskQueue
 from temporalio.api.workflowservice.v1 import DescribeTaskQueueRequest, GetWorkflowExecutionHistoryReverseRequest
 from temporalio.client import (
     Client,
+    WorkflowExecutionDescription,
     WorkflowExecutionStatus,
     WorkflowFailureError,
     WorkflowHandle,
@@ -101,12 +102,15 @@ class RunReader:
             closed_at=described.close_time,
         )
         result, failure = (None, None) if running else await self._outcome(workflow_id)
-        try:
-            frame, gates = await self._all_gates(workflow_id)
-        except NoWorkerError:
+        # Looked at first, because a query of a run in trouble waits in vain for as long as it may.
+        trouble = await self._trouble(workflow_id, described) if running else None
+        frame, gates = None, None
+        with suppress(NoWorkerError):
+            if not trouble:
+                frame, gates = await self._all_gates(workflow_id)
+        if gates is None:
             rows = await asyncio.to_thread(self.store.gates, run=workflow_id, limit=1000)
             listed = tuple(_indexed(row) for row in rows)
-            trouble = await self._trouble(workflow_id) if running else None
             update = {"gates": listed, "source": "index", "result": result, "failure": failure, "trouble": trouble}
             return view.model_copy(update=update)
         return view.model_copy(update={"frame": frame, "gates": gates, "result": result, "failure": failure})
@@ -271,10 +275,11 @@ class RunReader:
             )
             raise NoWorkerError(msg) from failed
 
-    async def _trouble(self, workflow_id: str) -> str | None:
+    async def _trouble(self, workflow_id: str, described: WorkflowExecutionDescription | None = None) -> str | None:
         """Why the run's last workflow task failed, if that is how it stands; None where nothing failed."""
         try:
-            described = await self._reach(self.client.get_workflow_handle(workflow_id).describe())
+            if described is None:
+                described = await self._reach(self.client.get_workflow_handle(workflow_id).describe())
             if described.raw_description.pending_workflow_task.attempt <= 1:
                 return None
             history = await self.client.workflow_service.get_workflow_execution_history_reverse(
@@ -286,12 +291,15 @@ class RunReader:
             )
         except (RPCError, UnknownRunError, ServerUnavailableError):
             return None
-        for event in history.history.events:
+        for event in history.history.events:  # the latest first
+            if event.HasField("workflow_task_completed_event_attributes"):
+                break
             if event.HasField("workflow_task_failed_event_attributes"):
                 failure = event.workflow_task_failed_event_attributes.failure
                 cause = failure.cause.message if failure.HasField("cause") else ""
                 return f"{failure.message}{f' ({cause})' if cause else ''}"[:1000]
-        return "its workflow task fails or times out again and again; the worker's log says why"
+        # A task that merely timed out, because its worker died, is no trouble: the next worker takes it.
+        return None
 
     async def _reach(self, call: Awaitable[T], *, running: str | None = None) -> T:
         try:

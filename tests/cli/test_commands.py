@@ -177,18 +177,18 @@ async def test_while_a_run_of_the_session_is_open_another_is_refused_with_its_ga
     gatewright: Gatewright, worker: None
 ) -> None:
     """The same opening id finds the run again; text opens another only where that is asked for."""
-    same = ("start", "Approve", "--input", "1", "--session", "s", "-o", "json")
+    same = ("start", "Approve", "--input", "1", "--session", "busy", "-o", "json")
     first = await gatewright(*same, "--opening-id", "o1", "--wait")
     again = await gatewright(*same, "--opening-id", "o1")
     busy = await gatewright(*same)
-    other = await gatewright("start", "Approve", "--input", "2", "--session", "s", "--opening-id", "o1")
+    other = await gatewright("start", "Approve", "--input", "2", "--session", "busy", "--opening-id", "o1")
     beside = await gatewright(*same, "--on-text", "open")
 
-    assert ("Approve/user/s/1", True) == (first.json["workflow_id"], first.json["created"])
-    assert ("Approve/user/s/1", False) == (again.json["workflow_id"], again.json["created"])
+    assert ("Approve/user/busy/1", True) == (first.json["workflow_id"], first.json["created"])
+    assert ("Approve/user/busy/1", False) == (again.json["workflow_id"], again.json["created"])
     assert (3, "session_busy", ["review"]) == (busy.code, busy.json["error"], busy.json["open"])
     assert (3, "") == (other.code, other.out)
-    assert (0, "Approve/user/s/2") == (beside.code, beside.json["workflow_id"])
+    assert (0, "Approve/user/busy/2") == (beside.code, beside.json["workflow_id"])
 
 
 async def test_without_a_worker_an_answer_is_delivered_and_not_judged(
@@ -228,13 +228,13 @@ async def test_a_run_is_cancelled_or_abandoned_with_its_reason(gatewright: Gatew
 async def test_a_run_that_its_worker_cannot_take_is_not_waited_for(gatewright: Gatewright, worker: None) -> None:
     """Neither a pipeline that the worker lacks nor an input of another form: the trouble is named, with exit 4."""
     unknown = await gatewright("start", "NoSuch", "--input", "{}", "--wait", "-o", "json")
-    misfit = await gatewright("start", "Approve", "--input", '{"sauce": "x"}', "--session", "s", "--wait")
-    shown = await gatewright("show", "Approve/user/s/1")
+    misfit = await gatewright("start", "Approve", "--input", '{"sauce": "x"}', "--session", "misfit", "--wait")
+    shown = await gatewright("show", "Approve/user/misfit/1")
 
     assert (4, "stuck") == (unknown.code, unknown.json["error"])
     assert "NoSuch is not registered on this worker" in unknown.json["trouble"]
     assert (4, True) == (misfit.code, "the worker cannot go on with this run: " in misfit.err)
-    assert "gatewright abandon Approve/user/s/1" in misfit.err
+    assert "gatewright abandon Approve/user/misfit/1" in misfit.err
     assert (0, True) == (shown.code, "the worker cannot go on with this run: " in shown.err)
 
 
@@ -242,7 +242,7 @@ async def test_a_run_that_was_never_opened_is_told_from_one_that_waits_for_nobod
     gatewright: Gatewright, store: Store
 ) -> None:
     """Nothing is said to it, and nothing recorded: to start it again is what helps."""
-    key = SessionKey(app="Approve", user="user", session="s")
+    key = SessionKey(app="Approve", user="user", session="never")
     record, _ = store.allocate_run(
         key, opening_id="o", pipeline="Approve", task_queue="q", input_digest="d", at=moment(), refuse_if_open=True
     )

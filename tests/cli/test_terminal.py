@@ -72,7 +72,7 @@ async def test_watching_names_the_trouble_of_a_run_and_goes_on_with_it(
     gatewright: Gatewright, worker: None, gates: GateClient, environment: dict[str, str], tmp_path: Path
 ) -> None:
     """Somebody may mend the worker meanwhile; it is said once, and the run's end ends the watching."""
-    await gatewright("start", "NoSuch", "--session", "s")
+    await gatewright("start", "NoSuch", "--session", "nosuch")
     run = "NoSuch/user/s/1"
 
     with Screen([*GATEWRIGHT, "watch", run], cwd=tmp_path, env=environment) as screen:

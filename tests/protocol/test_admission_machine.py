@@ -103,7 +103,10 @@ class Naive:
         if said.name and [other.name for other in message].count(said.name) > 1:
             return "duplicate_in_message"
         if said.key in self.used:
-            return None if self.used[said.key] == said.content else "conflict"
+            if self.used[said.key] != said.content:
+                return "conflict"
+            if not said.by_name or means in self.rounds:
+                return None
         if self.over:
             return "frame_closed"
         at = self.rounds.get(means)

@@ -1,7 +1,7 @@
 """
 What decoding may cost: a worker runs it inside a workflow task, which must not take long, whoever answers.
 
-The worst found among these pairs of schema and answer (up to 256 KB) was 82 ms
+The worst found among these pairs of schema and answer (up to 256 KB) was 114 ms
 on a machine of two cores: 1,900 objects against a `oneOf` of 20 tagged objects.
 A step takes 0.1 to 0.8 microseconds there. Steps are asserted and not seconds,
 because that is what makes the verdict the same on every machine.
@@ -12,7 +12,7 @@ import time
 from typing import Any, Literal
 
 import pytest
-from pydantic import BaseModel
+from pydantic import BaseModel, JsonValue
 
 from gatewright.protocol.checker import MAX_STEPS, Checker
 from gatewright.protocol.decoding import MAX_VALUES, Decoded, Undecodable, decode
@@ -49,10 +49,8 @@ UNIONS = {f"a{level}": {"anyOf": [{"$ref": f"#/$defs/a{level + 1}"}] * 20} for l
 KEYS = {f"k{number}": number for number in range(4900)}
 
 TOO_MUCH: dict[str, tuple[Any, Any]] = {
-    "scalars in a union": (list[int | str], list(range(9990))),
     "scalars that fit no branch": (list[int | bool | float], ["x"] * 9990),
     "rows to be coerced": (list[Row], [{"a": "1", "d": ["1", 2]}] * 1100),
-    "rows that do not fit": (list[Row], [{"a": "x", "d": [None, 2.5]}] * 1100),
     "a union of twenty": ({"items": {"oneOf": TAGGED}}, [{"k": 19, "v": "1"}] * 1900),
     "a union of twenty lists": ({"anyOf": [{"items": {"maxLength": size}} for size in range(20)]}, ["x" * 20] * 9900),
     "a union of thousands": ({"items": {"anyOf": [{"type": "null"}] * 5000}}, [1] * 9000),
@@ -65,7 +63,7 @@ TOO_MUCH: dict[str, tuple[Any, Any]] = {
     "addresses in punycode": ({"items": {"format": "uri"}}, ["http://xn--" + "a" * 1990] * 125),
     "fractions": ({"items": {"multipleOf": 1e-300}}, [1.7e300] * 9900),
     "a large enum": ({"items": {"enum": list(range(10_000))}}, [str(n) for n in range(9900)]),
-    "a large constant": ({"allOf": [{"const": list(range(4900))}] * 50}, list(range(4900))),
+    "a large constant": ({"items": {"const": list(range(4900))}}, [[1]] * 4000),
     "a large default": ({"items": {"properties": {"d": {"default": list(range(4900))}}}}, [{}] * 9000),
     "a default of much text": ({"items": {"properties": {"d": {"default": "x" * 100_000}}}}, [{}] * 9000),
     "many defaults": ({"items": {"properties": {f"d{n}": {"default": 1} for n in range(3000)}}}, [{}] * 9000),
@@ -82,7 +80,7 @@ TOO_MUCH: dict[str, tuple[Any, Any]] = {
 
 AFFORDABLE: dict[str, tuple[Any, Any]] = {
     "integers": (list[int], list(range(9990))),
-    "scalars in a union": (list[int | str], list(range(4000))),
+    "scalars in a union": (list[int | str], list(range(9990))),
     "rows": (list[Row], [{"a": 1, "b": "q", "c": 1.5, "d": [1]}] * 800),
     "a union of twenty": ({"items": {"oneOf": TAGGED}}, [{"k": 19, "v": 1}] * 300),
     "a recursive union": (And | Or, wide(4, 1)),
@@ -181,7 +179,7 @@ class TestValues:
 
     def test_as_many_as_are_said_are_read(self) -> None:
         """The list itself is one of them, and each key of an object too."""
-        most = [None] * (MAX_VALUES - 1)
+        most: list[JsonValue] = [None] * (MAX_VALUES - 1)
 
         assert Decoded(most) == decode(most, None)
         assert isinstance(decode([*most, None], None), Undecodable)

@@ -199,3 +199,24 @@ async def test_two_workers_on_one_client_each_have_their_threads(client: Client,
         await run.admitted("review", {"approved": True})
 
         assert await run.result() == "paid 1"
+
+
+async def test_a_store_that_does_not_know_temporals_runs_adopts_none_of_them(
+    client: Client, store: Store, queue: str, tmp_path: Any, working: Any
+) -> None:
+    """A new store starts its numbers at 1 again: what another one opened under that id is not what was asked for."""
+    key = SessionKey(app="a", user="u", session=f"lost-{queue}")
+    async with working(ALL, STEPS):
+        first = await GateClient(client, store, task_queue=queue).start("Quick", session=key)
+        with Store.open(str(tmp_path / "new.db")) as new:
+            gates = GateClient(client, new, task_queue=queue)
+            with pytest.raises(SetupError, match="gatewright reindex"):
+                await gates.start("Reviewed", "other", session=key)
+
+            async def reindexed() -> bool:
+                return await gates.reindex(f"WorkflowId = '{first.workflow_id}'") == 1
+
+            await until(reindexed, "the run is listed")
+            second = await gates.start("Reviewed", "other", session=key, on_text="open")
+
+        assert second.workflow_id == key.workflow_id(2)
