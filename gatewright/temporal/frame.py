@@ -26,15 +26,14 @@ from typing import Any, Generic, TypeVar, cast, overload
 
 from pydantic import BaseModel
 from temporalio import workflow
-from temporalio.common import RetryPolicy
 from temporalio.exceptions import ActivityError
 
-from gatewright.effects.declare import Declaration, declaration_of
+from gatewright.effects.declare import declaration_of
 from gatewright.protocol.admission import admit_default
 from gatewright.protocol.answer import Answer
 from gatewright.protocol.book import Book
 from gatewright.protocol.call import Call
-from gatewright.protocol.canonical import NotJson, canonical, digest, plain
+from gatewright.protocol.canonical import digest
 from gatewright.protocol.entries import Answered as AnsweredEntry
 from gatewright.protocol.entries import (
     Asked,
@@ -52,6 +51,7 @@ from gatewright.protocol.receipt import EffectFact, EffectState, Receipt
 from gatewright.protocol.record import GateRecord
 
 from . import names
+from .calls import activity_options, awaited, kept, seen_through
 from .desk import Desk
 from .details import describe
 from .errors import GateExpiredError, GateFailedError, innermost
@@ -61,9 +61,6 @@ from .views import book_part
 
 T = TypeVar("T")
 R = TypeVar("R")
-
-MAX_OUTPUT_BYTES = 16 * 1024
-"""The largest output of a step that the transcript keeps; of a larger one it keeps the digest."""
 
 MAX_ECHO = 2_000
 """How many characters of an answer that no longer fits are shown to whoever is asked again."""
@@ -210,9 +207,11 @@ class Frame:
         if authorised_by is not None:
             self.book.write(Consumed(at=workflow.now(), occurrence=authorised_by.occurrence, by=call.id, key=call.key))
         with calling(call):
-            handle = workflow.start_activity(function, args=args, activity_id=call.id, **_options(declaration, options))
+            handle = workflow.start_activity(
+                function, args=args, activity_id=call.id, **activity_options(declaration, options)
+            )
         try:
-            result, cancelled = await (_seen_through(handle) if declaration.effect else _awaited(handle))
+            result, cancelled = await (seen_through(handle) if declaration.effect else awaited(handle))
         except ActivityError as failed:
             error = innermost(failed)
             self.book.write(Performed(at=workflow.now(), call=call, outcome="failed", error=error[:2000]))
@@ -357,7 +356,7 @@ class Frame:
             self.book.ledger_id = ledger_id
 
     def _performed(self, call: Call, result: Any, authorised_by: Answered[Any] | None) -> Performed:
-        output, output_digest = _kept(result)
+        output, output_digest = kept(result)
         receipt = None
         if call.effect:
             record = self.book.gates.get(call.authorised_by or "")
@@ -394,7 +393,7 @@ class Frame:
         """The run begins, with these arguments (called by the plugin's interceptor)."""
         if self.book.entries or self.book.dropped:
             return
-        given, _ = _kept(list(args) if len(args) != 1 else args[0])
+        given, _ = kept(list(args) if len(args) != 1 else args[0])
         self.book.write(Opened(at=workflow.now(), pipeline=workflow.info().workflow_type, input=given))
 
     async def settled(self) -> None:
@@ -408,7 +407,7 @@ class Frame:
         Nothing is lost after an OK: whatever was admitted before is in the
         book, and whatever comes later is refused `frame_closed`.
         """
-        shown, _ = _kept(output)
+        shown, _ = kept(output)
         self.book.write(Closed(at=workflow.now(), standing=standing, reason=reason, output=shown))
         self._show()
         await self.settled()
@@ -433,43 +432,3 @@ def hosted() -> Frame | None:
     """The frame of the workflow that is running, if it hosts one."""
     owner = getattr(workflow.get_query_handler(names.QUERY_BOOK), "__self__", None)
     return owner if isinstance(owner, Frame) else None
-
-
-def _options(declaration: Declaration, given: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "start_to_close_timeout": declaration.timeout,
-        "heartbeat_timeout": declaration.heartbeat,
-        "retry_policy": RetryPolicy(initial_interval=timedelta(seconds=1), maximum_attempts=declaration.attempts),
-        **given,
-    }
-
-
-def _kept(value: Any) -> tuple[Any, str | None]:
-    """What the transcript keeps of a value: itself where it is small, and its digest; nothing of what is not JSON."""
-    try:
-        shown = plain(value)
-        data = canonical(shown)
-    except NotJson:
-        return None, None
-    return (shown if len(data) <= MAX_OUTPUT_BYTES else None), digest(shown)
-
-
-async def _awaited(handle: Awaitable[R]) -> tuple[R, asyncio.CancelledError | None]:
-    return await handle, None
-
-
-async def _seen_through(handle: asyncio.Task[R]) -> tuple[R, asyncio.CancelledError | None]:
-    """
-    The result of an effect, and the cancellation that came meanwhile.
-
-    An effect that has begun is not interrupted: nobody could say afterwards
-    whether it happened. It is recorded first, and then the run is cancelled.
-    """
-    cancelled: asyncio.CancelledError | None = None
-    while True:
-        try:
-            return await asyncio.shield(handle), cancelled
-        except asyncio.CancelledError as asked:
-            if handle.cancelled():
-                raise
-            cancelled = asked

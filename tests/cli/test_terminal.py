@@ -73,7 +73,7 @@ async def test_watching_names_the_trouble_of_a_run_and_goes_on_with_it(
 ) -> None:
     """Somebody may mend the worker meanwhile; it is said once, and the run's end ends the watching."""
     await gatewright("start", "NoSuch", "--session", "nosuch")
-    run = "NoSuch/user/s/1"
+    run = "NoSuch/user/nosuch/1"
 
     with Screen([*GATEWRIGHT, "watch", run], cwd=tmp_path, env=environment) as screen:
         await asyncio.to_thread(screen.expect, "NoSuch is not registered on this worker")
