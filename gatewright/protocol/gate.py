@@ -21,7 +21,7 @@ from .canonical import NotJson, canonical, digest, plain
 from .decoding import Decoded, Decoding, Undecodable, decode
 from .errors import GateError
 from .faults import shorten
-from .identity import MAX_NAME, Name, Occurrence
+from .identity import MAX_NAME, Name
 from .schema import JsonSchema, UnrenderableSchema, adapter, render_schema
 from .word import Word
 
@@ -136,7 +136,7 @@ class Gate(Generic[T]):
         for name, value in (
             ("response_schema", schema),
             ("shown_payload", payload),
-            ("digest", digest(cast("JsonValue", shown))),
+            ("digest", shown_digest(self.message, payload, schema)),
         ):
             object.__setattr__(self, name, value)
         for objection in self._objections(size):
@@ -242,7 +242,7 @@ class Gate(Generic[T]):
 
 def shown_digest(message: str | None, payload: JsonValue, schema: JsonSchema | None) -> str:
     """The digest of exactly what a person was shown: `Gate.digest` for the same three."""
-    return digest(cast("JsonValue", {"message": message, "payload": payload, "schema": schema}))
+    return digest({"message": plain(message), "payload": payload, "schema": schema})
 
 
-__all__ = ["MAX_SHOWN_BYTES", "Default", "Gate", "GateKind", "Occurrence", "PinnedGate", "Policy", "shown_digest"]
+__all__ = ["MAX_SHOWN_BYTES", "Default", "Gate", "GateKind", "PinnedGate", "Policy", "shown_digest"]

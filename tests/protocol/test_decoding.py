@@ -1,51 +1,14 @@
 """What somebody answered, decoded by the schema that was shown to them: rows C01 to C03, D06, D09 and D11 of ADK's contract."""
 
 import math
-from enum import Enum
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import pytest
 from pydantic import BaseModel, ConfigDict, Field
 
 from gatewright.protocol.decoding import Decoded, Undecodable, decode
 from gatewright.protocol.schema import render_schema
-
-
-class Kind(Enum):
-    ROAD = "road"
-    LANE = "lane"
-
-
-class Address(BaseModel):
-    street: str
-    zip: str = "0000"
-
-
-class Decision(BaseModel):
-    """The model of ADK's contract, D01 to D11, and a nested one."""
-
-    approved: bool
-    note: str = "dflt"
-    level: int = Field(default=1, ge=1, le=5)
-    limit: int | None = 7
-    addr: Address | None = None
-    kind: Kind = Kind.ROAD
-    tags: list[Literal["p", "q"]] = []
-
-
-class Cat(BaseModel):
-    pet: Literal["cat"]
-    lives: int = 9
-
-
-class Dog(BaseModel):
-    pet: Literal["dog"]
-    good: bool = True
-
-
-class Tree(BaseModel):
-    name: str = "leaf"
-    children: "list[Tree]" = []
+from tests.protocol.models import Address, Cat, Decision, Dog, Tree
 
 
 class Closed(BaseModel):

@@ -1,6 +1,5 @@
 """What holds for any response and any schema: decoding rules, in good time, and changes nothing."""
 
-from enum import Enum
 from typing import Annotated, Any, Literal
 
 import pytest
@@ -12,43 +11,7 @@ from gatewright.protocol.canonical import MAX_SAFE_INTEGER, canonical, check_jso
 from gatewright.protocol.checker import Checker
 from gatewright.protocol.decoding import Decoded, Undecodable, decode
 from gatewright.protocol.schema import JsonSchema, render_schema
-
-
-class Kind(Enum):
-    ROAD = "road"
-    LANE = "lane"
-
-
-class Address(BaseModel):
-    street: str
-    zip: str = "0000"
-
-
-class Decision(BaseModel):
-    """The model of ADK's contract, D01 to D11, and a nested one."""
-
-    approved: bool
-    note: str = "dflt"
-    level: int = Field(default=1, ge=1, le=5)
-    limit: int | None = 7
-    addr: Address | None = None
-    kind: Kind = Kind.ROAD
-    tags: list[Literal["p", "q"]] = []
-
-
-class Cat(BaseModel):
-    pet: Literal["cat"]
-    lives: int = 9
-
-
-class Dog(BaseModel):
-    pet: Literal["dog"]
-    good: bool = True
-
-
-class Tree(BaseModel):
-    name: str = "leaf"
-    children: "list[Tree]" = []
+from tests.protocol.models import Cat, Decision, Dog, Tree
 
 
 class And(BaseModel):

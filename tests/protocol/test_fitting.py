@@ -1,51 +1,14 @@
 """What somebody sent, brought to the form that a schema asks for: rows D07, D08 and D10 of ADK's contract."""
 
 import json
-from enum import Enum
 from typing import Any, Literal
 
 import pytest
-from pydantic import BaseModel, Field, TypeAdapter
+from pydantic import TypeAdapter
 
 from gatewright.protocol.decoding import Decoded, Undecodable, decode
 from gatewright.protocol.schema import render_schema
-
-
-class Kind(Enum):
-    ROAD = "road"
-    LANE = "lane"
-
-
-class Address(BaseModel):
-    street: str
-    zip: str = "0000"
-
-
-class Decision(BaseModel):
-    """The model of ADK's contract, D01 to D11, and a nested one."""
-
-    approved: bool
-    note: str = "dflt"
-    level: int = Field(default=1, ge=1, le=5)
-    limit: int | None = 7
-    addr: Address | None = None
-    kind: Kind = Kind.ROAD
-    tags: list[Literal["p", "q"]] = []
-
-
-class Cat(BaseModel):
-    pet: Literal["cat"]
-    lives: int = 9
-
-
-class Dog(BaseModel):
-    pet: Literal["dog"]
-    good: bool = True
-
-
-class Tree(BaseModel):
-    name: str = "leaf"
-    children: "list[Tree]" = []
+from tests.protocol.models import Address, Cat, Decision, Dog, Tree
 
 
 def value_of(response: object, answer: Any, *, strict: bool = False) -> Any:
