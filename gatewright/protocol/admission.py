@@ -45,6 +45,7 @@ class Admitted(Told):
 
     verdict: Literal["admitted"] = "admitted"
     receipts: tuple[Receipt, ...]
+    cursor: int | None = Field(default=None, description="where the transcript goes on after it, as the run tells it")
     entries: tuple[Answered, ...] = Field(default=(), exclude=True)
 
 
@@ -92,7 +93,7 @@ def admit(book: Book, message: Message, evidence: Evidence, *, at: datetime) -> 
             case Receipt():
                 receipts.append(ruling)
             case Case():
-                entry = _answered_entry(ruling, head)
+                entry = _answered_entry(ruling, head, part=len(entries))
                 head = entry.receipt
                 entries.append(entry)
                 receipts.append(entry.receipt)
@@ -217,7 +218,7 @@ def _restated(case: Case, record: GateRecord) -> Receipt | None:
     )
 
 
-def _answered_entry(case: Case, head: Receipt | Anchor | None, *, value: JsonValue = None) -> Answered:
+def _answered_entry(case: Case, head: Receipt | Anchor | None, *, value: JsonValue = None, part: int = 0) -> Answered:
     record, answer = case.meant, case.answer
     if record is None or record.gate is None:
         msg = f"{answer.interrupt_id} cannot be admitted: no such gate is open"
@@ -243,7 +244,16 @@ def _answered_entry(case: Case, head: Receipt | Anchor | None, *, value: JsonVal
         ),
         effect=EffectFact(),
     )
-    return Answered(at=case.at, occurrence=record.occurrence, answer=named, value=value, receipt=receipt)
+    return Answered(
+        at=case.at,
+        occurrence=record.occurrence,
+        answer=named,
+        value=value,
+        receipt=receipt,
+        part=part,
+        # Once for a message: what belongs to it as a whole must not be kept again with every one of its answers.
+        note=case.message.note if part == 0 else None,
+    )
 
 
 def _named(answer: Answer) -> str | None:

@@ -100,14 +100,17 @@ class Message(Word):
     author: str = Field(default="user", max_length=400, description="`user` or `system`; an agent's word is no answer")
     attempt: str = Field(default="", max_length=100, description="names this delivery, for asking what was ruled on it")
     text: str | None = Field(default=None, description="text beside the answers: the message is then refused (B02)")
+    note: dict[str, JsonValue] | None = Field(
+        default=None, description="what the channel wants kept beside the answers; no rule looks at it"
+    )
 
     @model_validator(mode="before")
     @classmethod
     def _lone_answer(cls, value: Any) -> Any:
-        """A bare answer is a message of one; its `author`, `attempt` and `text` belong to the message."""
+        """A bare answer is a message of one; its `author`, `attempt`, `text` and `note` belong to the message."""
         if not isinstance(value, dict) or "answers" in value:
             return value
-        outer = {key: value[key] for key in ("author", "attempt", "text") if key in value}
+        outer = {key: value[key] for key in ("author", "attempt", "text", "note") if key in value}
         inner = {key: item for key, item in value.items() if key not in outer}
         return {**outer, "answers": [inner] if inner else []}
 

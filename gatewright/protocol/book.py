@@ -133,6 +133,11 @@ class Book:
             return self.receipts[-1]
         return self.anchor if self.anchor.number else None
 
+    @property
+    def cursor(self) -> int:
+        """Where the transcript goes on: how many entries were written, those included that compaction dropped."""
+        return self.dropped + len(self.entries)
+
     def next_occurrence(self, gate: str) -> Occurrence:
         """The occurrence that the next arrival at this gate makes; numbers never go back."""
         return Occurrence(gate=gate, run=self.run, visit=self.visits[gate] + 1)

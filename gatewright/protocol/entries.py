@@ -52,6 +52,10 @@ class Refusal(StrEnum):
     INVALID = "invalid"
 
 
+Note = dict[str, JsonValue] | None
+"""What the channel wants kept beside what was said, such as ADK's `customMetadata`; no rule looks at it."""
+
+
 class _Entry(Word):
     at: datetime
 
@@ -71,14 +75,15 @@ class Opened(_Entry):
     pipeline: str
     text: str | None = None
     input: JsonValue = None
+    note: Note = None
 
     def heavy(self) -> Any:
         """See base class."""
-        return [self.text, self.input]
+        return [self.text, self.input, self.note]
 
     def thin(self) -> Self:
         """See base class."""
-        return self.model_copy(update={"text": self.text and self.text[:KEPT_TEXT], "input": None})
+        return self.model_copy(update={"text": self.text and self.text[:KEPT_TEXT], "input": None, "note": None})
 
 
 class Asked(_Entry):
@@ -108,14 +113,17 @@ class Answered(_Entry):
     answer: Answer
     value: JsonValue = None
     receipt: Receipt
+    part: int = Field(default=0, ge=0, description="its position among the answers that one message brought")
+    note: Note = None
 
     def heavy(self) -> Any:
         """See base class."""
-        return [self.answer.response, self.value]
+        return [self.answer.response, self.value, self.note]
 
     def thin(self) -> Self:
         """See base class; the content stays known by its digest, in the receipt."""
-        return self.model_copy(update={"answer": self.answer.model_copy(update={"response": None}), "value": None})
+        response = {"answer": self.answer.model_copy(update={"response": None}), "value": None}
+        return self.model_copy(update={**response, "note": None})
 
 
 class Objection(Told):
@@ -206,14 +214,17 @@ class Performed(_Entry):
     output: JsonValue = None
     output_digest: str | None = Field(default=None, description="of the output, which is left out where it is large")
     error: str | None = None
+    error_type: str | None = Field(default=None, description="the class of the exception that ended it")
+    state_delta: dict[str, JsonValue] | None = Field(default=None, description="what it changes in the session's state")
+    route: JsonValue = Field(default=None, description="which way the pipeline goes on from here")
     receipt: Receipt | None = Field(default=None, description="effects only")
 
     def heavy(self) -> Any:
         """See base class."""
-        return self.output
+        return [self.output, self.state_delta]
 
     def thin(self) -> Self:
-        """See base class."""
+        """See base class; the change of state stays, because the session is read from it."""
         return self.model_copy(update={"output": None})
 
 

@@ -11,17 +11,19 @@ processes at once; asynchronous callers use `asyncio.to_thread`.
 """
 
 from .database import default_url
-from .errors import LedgerConflict, OpeningConflict, SessionOpen, StoreError, StoreUnavailable
+from .errors import ConversationExists, LedgerConflict, OpeningConflict, SessionOpen, StoreError, StoreUnavailable
 from .gates import GateOrder
 from .ledger import Ledger
 from .records import (
     GATE_STATES,
     RUN_CLOSED,
     RUN_OPEN,
+    Conversation,
     GateRow,
     Intention,
     LedgerEntry,
     RefusalRow,
+    Remark,
     RunRecord,
     SessionKey,
 )
@@ -31,6 +33,8 @@ __all__ = [
     "GATE_STATES",
     "RUN_CLOSED",
     "RUN_OPEN",
+    "Conversation",
+    "ConversationExists",
     "GateOrder",
     "GateRow",
     "Intention",
@@ -39,6 +43,7 @@ __all__ = [
     "LedgerEntry",
     "OpeningConflict",
     "RefusalRow",
+    "Remark",
     "RunRecord",
     "SessionKey",
     "SessionOpen",

@@ -4,6 +4,7 @@ What the store can object to, drawn once.
     StoreError               the call, or the database, is not as it must be
     ├── StoreUnavailable     the database cannot be reached or stays locked: try again
     ├── OpeningConflict      an opening id is used for another opening; `.run` is the run it made
+    ├── ConversationExists   the session that is to be made is there already
     ├── SessionOpen          a run of the session is still open; `.run` says which
     └── LedgerConflict       a key is used for other arguments; `.entry` is what stands
 
@@ -33,6 +34,10 @@ class OpeningConflict(StoreError):  # noqa: N818 - named for what is the case
         """Keep the run that the opening id made."""
         super().__init__(message)
         self.run = run
+
+
+class ConversationExists(StoreError):  # noqa: N818 - named for what is the case
+    """The session that is to be made is there already; nothing was changed."""
 
 
 class SessionOpen(StoreError):  # noqa: N818 - named for what is the case

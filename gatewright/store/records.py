@@ -108,6 +108,27 @@ class SessionKey(_Record):
         return cls.of_workflow(f"{path}/1")[0]
 
 
+class Conversation(_Record):
+    """
+    A session as its user sees it: the state that it was made with, and which runs belong to it.
+
+    Those with a number of at most `after` belonged to one that was deleted.
+    """
+
+    session: SessionKey
+    state: dict[str, JsonValue]
+    after: int = Field(ge=0)
+    created_at: Instant
+    updated_at: Instant
+
+
+class Remark(_Record):
+    """An event of a session that belongs to no run, in the shape of whoever recorded it."""
+
+    at: Instant
+    event: dict[str, JsonValue]
+
+
 class RunRecord(_Record):
     """One run of a session, as it is listed: standing is `allocated`, one of `RUN_OPEN`, or one of `RUN_CLOSED`."""
 

@@ -157,7 +157,7 @@ class Runs(Room):
             last = (number,) if session else (opened_at, number, workflow_id)
             query = query.where(tuple_(*order) < last)
         with self._database.read() as connection:
-            return [_record(row) for row in connection.execute(query).mappings()]
+            return [record_of(row) for row in connection.execute(query).mappings()]
 
     def close_run(
         self,
@@ -199,7 +199,8 @@ def _check(standing: str, known: frozenset[str]) -> None:
         raise StoreError(f"{standing!r} is not a standing to record here; it is one of {', '.join(sorted(known))}")
 
 
-def _record(row: RowMapping) -> RunRecord:
+def record_of(row: RowMapping) -> RunRecord:
+    """A row of the table of runs as it is given out."""
     fields = {name: row[name] for name in RunRecord.model_fields if name != "session"}
     return RunRecord(session=SessionKey.of_path(row["session_path"]), **fields)
 
@@ -211,7 +212,7 @@ def _run(connection: Connection, workflow_id: str) -> RunRecord | None:
 def _first(connection: Connection, *conditions: Any) -> RunRecord | None:
     query = select(schema.runs).where(*conditions).order_by(_RUNS.number.desc()).limit(1)
     row = connection.execute(query).mappings().one_or_none()
-    return None if row is None else _record(row)
+    return None if row is None else record_of(row)
 
 
 def _found_or_made(connection: Connection, workflow_id: str, at: datetime) -> RunRecord:

@@ -49,6 +49,30 @@ runs = Table(
     Index(None, "opened_at"),
 )
 
+conversations = Table(
+    "conversations",
+    metadata,
+    Column("session_path", Line, primary_key=True),
+    Column("app", Line, nullable=False),
+    Column("user", Line, nullable=False),
+    Column("state", Json, nullable=False),
+    Column("after", BigInteger, nullable=False),
+    Column("deleted", Boolean, nullable=False),
+    Column("created_at", Moment, nullable=False),
+    Column("updated_at", Moment, nullable=False),
+    Index("ix_conversations_app_user", "app", "user", "updated_at"),
+)
+
+remarks = Table(
+    "remarks",
+    metadata,
+    Column("id", Serial, primary_key=True),
+    Column("session_path", Line, nullable=False),
+    Column("at", Moment, nullable=False),
+    Column("event", Json, nullable=False),
+    Index("ix_remarks_session_path", "session_path", "id"),
+)
+
 archives = Table(
     "archives",
     metadata,

@@ -6,6 +6,7 @@ from typing import Self
 from sqlalchemy import select
 
 from . import schema
+from .conversations import Conversations
 from .database import Database
 from .gates import GateIndex
 from .ledger import Ledger
@@ -15,9 +16,9 @@ from .refusals import Refusals
 from .runs import Runs
 
 
-class Store(Runs, GateIndex, Refusals):
+class Store(Runs, Conversations, GateIndex, Refusals):
     """
-    Sessions and runs, the gate index and refusals; `ledger` remembers effects.
+    Sessions, conversations and runs, the gate index and refusals; `ledger` remembers effects.
 
     Open one per process and share it between threads.
     """

@@ -12,6 +12,9 @@ from gatewright.protocol.canonical import NotJson, canonical, digest, plain
 
 R = TypeVar("R")
 
+Route = str | int | bool | list[str | int | bool] | None
+"""Which way a pipeline goes on after a step (ADK's `Event.route`)."""
+
 MAX_OUTPUT_BYTES = 16 * 1024
 """The largest output of a step that the transcript keeps; of a larger one it keeps the digest."""
 
@@ -34,6 +37,20 @@ def kept(value: Any) -> tuple[Any, str | None]:
     except NotJson:
         return None, None
     return (shown if len(data) <= MAX_OUTPUT_BYTES else None), digest(shown)
+
+
+def session_delta(state: dict[str, Any]) -> dict[str, Any]:
+    """A change of the session's state as JSON; `ValueError` for what is not JSON, or more than the transcript keeps."""
+    try:
+        shown = plain(state)
+        size = len(canonical(shown))
+    except NotJson as wrong:
+        msg = f"state={{...}} must be JSON: {wrong}"
+        raise ValueError(msg) from wrong
+    if not isinstance(shown, dict) or size > MAX_OUTPUT_BYTES:
+        msg = f"state={{...}} is {size:,} bytes, at most {MAX_OUTPUT_BYTES:,} are kept in a session's state at once"
+        raise ValueError(msg)
+    return shown
 
 
 async def awaited(handle: Awaitable[R]) -> tuple[R, asyncio.CancelledError | None]:

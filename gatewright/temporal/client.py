@@ -37,6 +37,7 @@ from gatewright.store import RefusalRow, RunRecord, SessionKey, SessionOpen, Sto
 from . import names
 from .errors import NoWorkerError, ServerUnavailableError, SessionBusyError, SetupError, UnknownRunError
 from .keeping import IndexKeeper
+from .opening import OpeningWord, saying, speaking
 from .reading import empty_book, now, unreachable
 from .views import Delivered
 
@@ -86,6 +87,7 @@ class GateClient(IndexKeeper):
         patience: timedelta = timedelta(seconds=5),
     ) -> None:
         super().__init__(client, store, task_queue=task_queue, patience=patience)
+        self._opener = speaking(client)
 
     # Opening
 
@@ -99,12 +101,14 @@ class GateClient(IndexKeeper):
         on_text: Literal["refuse", "open"] = "refuse",
         task_queue: str | None = None,
         summary: str | None = None,
+        word: OpeningWord | None = None,
     ) -> Started:
         """
         Open a run of `pipeline`, the next of its session.
 
-        The same `opening_id` finds the run that it opened before. While a run
-        of the session is open, `SessionBusyError` names it and its gates
+        `word` is what its opener said, for the transcript. The same
+        `opening_id` finds the run that it opened before. While a run of the
+        session is open, `SessionBusyError` names it and its gates
         (`on_text="open"` opens another beside it, as ADK does).
         """
         key = session or SessionKey(app=pipeline, user="user", session=uuid4().hex[:12])
@@ -117,21 +121,22 @@ class GateClient(IndexKeeper):
         if record.standing != "allocated":
             return Started(record.workflow_id, record, created=False)
         try:
-            handle = await self.client.start_workflow(
-                pipeline,
-                *([] if input is None else [input]),
-                id=record.workflow_id,
-                task_queue=record.task_queue,
-                id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
-                static_summary=summary,
-                memo={MEMO_OPENING: opening},
-                search_attributes=TypedSearchAttributes(
-                    [
-                        SearchAttributePair(SearchAttributeKey.for_keyword(names.ATTRIBUTE_PIPELINE), pipeline),
-                        SearchAttributePair(SearchAttributeKey.for_keyword(names.ATTRIBUTE_SESSION), key.path),
-                    ]
-                ),
-            )
+            with saying(word):
+                handle = await self._opener.start_workflow(
+                    pipeline,
+                    *([] if input is None else [input]),
+                    id=record.workflow_id,
+                    task_queue=record.task_queue,
+                    id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
+                    static_summary=summary,
+                    memo={MEMO_OPENING: opening},
+                    search_attributes=TypedSearchAttributes(
+                        [
+                            SearchAttributePair(SearchAttributeKey.for_keyword(names.ATTRIBUTE_PIPELINE), pipeline),
+                            SearchAttributePair(SearchAttributeKey.for_keyword(names.ATTRIBUTE_SESSION), key.path),
+                        ]
+                    ),
+                )
             first = handle.first_execution_run_id or handle.result_run_id or ""
         except WorkflowAlreadyStartedError:
             first = await self._opened_before(record, opening)
@@ -189,7 +194,7 @@ class GateClient(IndexKeeper):
                 )
             except SessionOpen as busy:
                 open_run = busy.run
-                if await self._still_open(open_run):
+                if await self.still_open(open_run):
                     waiting = await asyncio.to_thread(self.store.gates, run=open_run.workflow_id, states={"open"})
                     ids = tuple(row.interrupt_id for row in waiting)
                     raise SessionBusyError(

@@ -36,6 +36,8 @@ class Desk:
         self.book = book
         self.known: dict[str, Gate[Any]] = {}
         """Open gates by interrupt id, as today's code wrote them: for checks that no replay repeats."""
+        self.busy: Callable[[], bool] = lambda: False
+        """Whether the run has begun something that will write into the book without anybody's answer."""
         self._lock = asyncio.Lock()
         self._other_signals: Callable[..., Any] | None = None
         self._own_metadata: Callable[..., Any] | None = None
@@ -167,6 +169,7 @@ class Desk:
             match ruling:
                 case Admitted(entries=entries):
                     self.book.write(*entries)
+                    ruling = ruling.model_copy(update={"cursor": self.book.cursor})
                 case Refused():
                     self.book.write(ruling)
                 case Repeated() | Pending():
@@ -191,7 +194,9 @@ class Desk:
         return gates_page(self.book, start).model_dump(mode="json")
 
     def _query_transcript(self, after: int = 0) -> dict[str, Any]:
-        return transcript_page(self.book, after).model_dump(mode="json")
+        page = transcript_page(self.book, after)
+        waiting = page.next == self.book.cursor and bool(self.book.open) and not self.busy()
+        return page.model_copy(update={"waiting": waiting}).model_dump(mode="json")
 
     def _query_receipts(self, after: int = 0) -> dict[str, Any]:
         return receipts_page(self.book, after).model_dump(mode="json")

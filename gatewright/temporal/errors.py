@@ -24,12 +24,21 @@ from gatewright.protocol.errors import GatewrightError
 
 def innermost(failed: BaseException) -> str:
     """What really went wrong, in words: Temporal wraps it in errors that only say that an activity failed."""
+    cause, kind = _innermost(failed)
+    words = getattr(cause, "message", None) or str(cause)
+    return words if words.startswith(f"{kind}:") else f"{kind}: {words}"
+
+
+def innermost_type(failed: BaseException) -> str:
+    """The name of the exception that `innermost` tells about."""
+    return _innermost(failed)[1]
+
+
+def _innermost(failed: BaseException) -> tuple[BaseException, str]:
     cause = failed
     while cause.__cause__ is not None and not isinstance(cause, ApplicationError):
         cause = cause.__cause__
-    kind = getattr(cause, "type", None) or type(cause).__name__
-    words = getattr(cause, "message", None) or str(cause)
-    return words if words.startswith(f"{kind}:") else f"{kind}: {words}"
+    return cause, getattr(cause, "type", None) or type(cause).__name__
 
 
 class TemporalShellError(GatewrightError):

@@ -51,11 +51,12 @@ from gatewright.protocol.receipt import EffectFact, EffectState, Receipt
 from gatewright.protocol.record import GateRecord
 
 from . import names
-from .calls import activity_options, awaited, kept, seen_through
+from .calls import Route, activity_options, awaited, kept, seen_through, session_delta
 from .desk import Desk
 from .details import describe
-from .errors import GateExpiredError, GateFailedError, innermost
+from .errors import GateExpiredError, GateFailedError, innermost, innermost_type
 from .index import CloseRun, Ledger, OpenGate, Opening, SettleGate, Settling
+from .opening import OpeningWord
 from .outbound import calling
 from .views import book_part
 
@@ -113,16 +114,21 @@ class Frame:
             self.book = Book.from_json(carried)
         self._desk = Desk(self.book)
         self._settling: set[asyncio.Task[Settling]] = set()
+        self._begun = 0
+        """How many gates are being opened and calls performed now."""
+        self._desk.busy = lambda: bool(self._begun or self._settling)
         self._orphans = {record.interrupt_id for record in self.book.open}
         self._desk.serve()
         workflow.set_query_handler(names.QUERY_BOOK, self._query_book)
 
     # What a pipeline says
 
-    async def ask(self, gate: Gate[T]) -> Answered[T]:
+    async def ask(self, gate: Gate[T], *, node: str | None = None) -> Answered[T]:
         """
         Open the gate and wait for its answer.
 
+        `node` names the place in the pipeline where it is asked, if that is
+        another name than the gate's (in ADK, the node that yields it).
         Raises `GateExpiredError` at a deadline without a default and
         `GateFailedError` where a system gate is answered with a failure. When
         the pipeline stops waiting (the task is cancelled), the gate is
@@ -131,7 +137,7 @@ class Frame:
         record = self._carried_over(gate)
         occurrence = record.occurrence if record else self.book.reserve(gate.name)
         try:
-            record = record or await self._open(gate, occurrence)
+            record = record or await self._open(gate, occurrence, node)
         except asyncio.CancelledError:
             # Listed perhaps, and never asked: nothing of it is in the book, so the index must not keep it.
             gone = SettleGate(
@@ -175,23 +181,40 @@ class Frame:
         function: Callable[..., Awaitable[R]],
         *args: Any,
         authorised_by: "Answered[Any] | None" = None,
+        state: dict[str, Any] | None = None,
+        route: Route = None,
         **options: Any,
     ) -> R: ...
     @overload
     async def perform(
-        self, function: Callable[..., R], *args: Any, authorised_by: "Answered[Any] | None" = None, **options: Any
+        self,
+        function: Callable[..., R],
+        *args: Any,
+        authorised_by: "Answered[Any] | None" = None,
+        state: dict[str, Any] | None = None,
+        route: Route = None,
+        **options: Any,
     ) -> R: ...
     async def perform(
-        self, function: Callable[..., Any], *args: Any, authorised_by: "Answered[Any] | None" = None, **options: Any
+        self,
+        function: Callable[..., Any],
+        *args: Any,
+        authorised_by: "Answered[Any] | None" = None,
+        state: dict[str, Any] | None = None,
+        route: Route = None,
+        **options: Any,
     ) -> Any:
         """
         Run a step or an effect as an activity, once for its key, and record what came of it.
 
-        `options` are those of `workflow.start_activity` (`task_queue`,
+        `state` is what it changes in the session's state, and `route` which way
+        the pipeline goes on: both are recorded with the output, as ADK's
+        `Event(state=..., route=...)` has them. `options` are those of `workflow.start_activity` (`task_queue`,
         `retry_policy`, time-outs...) and override what the declaration says.
         Raises `ActivityError` when it failed after its retries.
         """
         declaration = declaration_of(function)
+        delta = None if state is None else session_delta(state)
         visit = self.book.reserve_call(declaration.name)
         if declaration.effect and self.book.ledger_id is None:
             await self._learn_ledger()
@@ -210,13 +233,17 @@ class Frame:
             handle = workflow.start_activity(
                 function, args=args, activity_id=call.id, **activity_options(declaration, options)
             )
+        self._begun += 1
         try:
             result, cancelled = await (seen_through(handle) if declaration.effect else awaited(handle))
         except ActivityError as failed:
-            error = innermost(failed)
-            self.book.write(Performed(at=workflow.now(), call=call, outcome="failed", error=error[:2000]))
+            error, kind = innermost(failed)[:2000], innermost_type(failed)
+            self.book.write(Performed(at=workflow.now(), call=call, outcome="failed", error=error, error_type=kind))
             raise
-        self.book.write(self._performed(call, result, authorised_by))
+        finally:
+            self._begun -= 1
+        performed = self._performed(call, result, authorised_by)
+        self.book.write(performed.model_copy(update={"state_delta": delta, "route": route}))
         if cancelled is not None:
             raise cancelled
         return result
@@ -225,9 +252,10 @@ class Frame:
         """The interrupt id that the next `ask` of this gate will have: what a job is told to answer before it starts."""
         return self.book.next_occurrence(gate).interrupt_id
 
-    def say(self, text: str) -> None:
-        """Tell whoever reads the transcript something."""
-        self.book.write(Said(at=workflow.now(), text=text, branch=self.branch))
+    def say(self, text: str, *, node: str | None = None) -> None:
+        """Tell whoever reads the transcript something; `node` names the step that is about to run and says it."""
+        branch = self.branch if node is None else self.branch.child(node, self.book.calls[node] + 1)
+        self.book.write(Said(at=workflow.now(), text=text, branch=branch))
 
     def carry(self) -> dict[str, Any]:
         """
@@ -240,16 +268,21 @@ class Frame:
 
     # Opening and waiting
 
-    async def _open(self, gate: Gate[T], occurrence: Occurrence) -> GateRecord:
+    async def _open(self, gate: Gate[T], occurrence: Occurrence, node: str | None) -> GateRecord:
+        place = (occurrence.gate, occurrence.visit) if node is None else (node, self.book.reserve_call(node))
         asked = OpenGate(
             workflow_id=self.book.identity.workflow_id,
             pipeline=workflow.info().workflow_type,
             occurrence=occurrence,
-            branch=self.branch.child(occurrence.gate, occurrence.visit),
+            branch=self.branch.child(*place),
             gate=gate.pin(opened_at=workflow.now()),
             opened_at=workflow.now(),
         )
-        opening = Opening.model_validate(await self._local(names.OPEN_GATE, asked))
+        self._begun += 1
+        try:
+            opening = Opening.model_validate(await self._local(names.OPEN_GATE, asked))
+        finally:
+            self._begun -= 1
         self._remember_ledger(opening.ledger_id)
         self._desk.known[occurrence.interrupt_id] = gate
         self.book.write(Asked(at=workflow.now(), occurrence=occurrence, branch=asked.branch, gate=opening.gate))
@@ -389,12 +422,14 @@ class Frame:
 
     # The end of a run
 
-    def opened(self, args: Sequence[Any]) -> None:
-        """The run begins, with these arguments (called by the plugin's interceptor)."""
+    def opened(self, args: Sequence[Any], said: OpeningWord | None = None) -> None:
+        """The run begins, with these arguments and what its opener said (called by the plugin's interceptor)."""
         if self.book.entries or self.book.dropped:
             return
         given, _ = kept(list(args) if len(args) != 1 else args[0])
-        self.book.write(Opened(at=workflow.now(), pipeline=workflow.info().workflow_type, input=given))
+        word = said or OpeningWord()
+        pipeline = workflow.info().workflow_type
+        self.book.write(Opened(at=workflow.now(), pipeline=pipeline, input=given, text=word.text, note=word.note))
 
     async def settled(self) -> None:
         """Wait until every handler has ended and every gate is listed as it stands."""

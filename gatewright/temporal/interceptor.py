@@ -27,6 +27,7 @@ from gatewright.protocol.identity import Standing
 
 from .errors import innermost
 from .frame import hosted
+from .opening import said
 from .outbound import called
 
 
@@ -49,7 +50,7 @@ class _Inbound(WorkflowInboundInterceptor):
         frame = hosted()
         if frame is None:
             return await self.next.execute_workflow(input)
-        frame.opened(input.args)
+        frame.opened(input.args, said(input.headers))
         try:
             result = await self.next.execute_workflow(input)
         except workflow.ContinueAsNewError:

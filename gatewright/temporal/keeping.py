@@ -96,7 +96,8 @@ class IndexKeeper(RunReader):
         )
         await asyncio.to_thread(archive_run, self.store, closing)
 
-    async def _still_open(self, record: RunRecord) -> bool:
+    async def still_open(self, record: RunRecord) -> bool:
+        """Whether a run that the store takes for open is so; one that ended behind its back is listed as it ended."""
         try:
             described = await self._reach(self.client.get_workflow_handle(record.workflow_id).describe())
         except UnknownRunError:

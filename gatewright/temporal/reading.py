@@ -26,7 +26,7 @@ from gatewright.protocol.book import Book
 from gatewright.protocol.canonical import plain
 from gatewright.protocol.entries import Closed
 from gatewright.protocol.identity import FrameIdentity, FrameState, Standing, session_run
-from gatewright.store import GateRow, Store, StoreError
+from gatewright.store import RUN_CLOSED, GateRow, RunRecord, Store, StoreError
 
 from . import names
 from .errors import NoWorkerError, ServerUnavailableError, UnknownRunError, innermost
@@ -124,6 +124,19 @@ class RunReader:
         return await self._view(
             workflow_id, names.QUERY_TRANSCRIPT, TranscriptPage, lambda book: transcript_page(book, after), after
         )
+
+    async def told(self, run: RunRecord, after: int = 0) -> TranscriptPage:
+        """As `transcript`, but of a run that is over from its archive, which needs no worker."""
+        if run.standing in RUN_CLOSED:
+            archived = await asyncio.to_thread(self.store.archive, run.workflow_id)
+            if archived is not None:
+                return transcript_page(Book.from_json(archived), after)
+        return await self.transcript(run.workflow_id, after)
+
+    async def running(self, workflow_id: str) -> bool:
+        """Whether Temporal says that the run goes on."""
+        described = await self._described(workflow_id)
+        return described is not None and described.status is WorkflowExecutionStatus.RUNNING
 
     async def receipts(self, workflow_id: str, after: int = 0) -> ReceiptsPage:
         """One page of a run's receipts, those with a number greater than `after`."""

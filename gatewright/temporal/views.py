@@ -75,11 +75,20 @@ class GatesPage(Told):
 
 
 class TranscriptPage(Told):
-    """Entries of a run from a cursor on. `next` is the cursor of what will come; `closed` says that nothing will."""
+    """
+    Entries of a run from a cursor on. `next` is the cursor of what will come; `closed` says that nothing will.
+
+    `waiting` says that nothing will until a gate is answered, as far as the
+    frame knows: a timer or an activity that the pipeline started by itself is
+    not seen. `dropped` is how many entries the execution that runs now has left
+    out when it continued as new.
+    """
 
     entries: tuple[dict[str, Any], ...]
     next: int
     closed: bool
+    waiting: bool = False
+    dropped: int = 0
 
 
 class ReceiptsPage(Told):
@@ -224,8 +233,9 @@ def transcript_page(book: Book, after: int = 0) -> TranscriptPage:
             break
         entries.append(line)
     end = book.dropped + start + len(entries)
-    at_end = end == book.dropped + len(book.entries)
-    return TranscriptPage(entries=tuple(entries), next=end, closed=at_end and book.standing != "open")
+    at_end = end == book.cursor
+    closed = at_end and book.standing != "open"
+    return TranscriptPage(entries=tuple(entries), next=end, closed=closed, dropped=book.dropped)
 
 
 def receipts_page(book: Book, after: int = 0) -> ReceiptsPage:
