@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test check lint types rooms wheel storm crash-steps histories lock clean
+.PHONY: demo test check lint types rooms wheel storm crash-steps bench histories lock clean
 .DEFAULT_GOAL := test
 
 # The lock holds names, versions and hashes; where the files come from is pip's configuration.
@@ -42,12 +42,18 @@ storm: $(READY) ## 2,000 hostile messages against paused runs; figures in docs/s
 crash-steps: $(READY) ## kill -9 of the worker in every step and at every gate
 	$(BIN)/python -m pytest tests/crash --full-crash
 
+bench: $(READY) ## answers timed beside bare Temporal, temporalio-google-adk and ADK; ARGS=--quick for under two minutes
+	$(BIN)/python -m bench.answers $(ARGS)
+
 histories: $(READY) ## record the histories under tests/histories anew (a protocol change)
 	$(BIN)/python -m tests.histories.record
 
-lock: ## compile requirements.lock from pyproject.toml (needs uv)
+lock: ## compile both locks, for development and for the image, from pyproject.toml (needs uv)
 	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate \
 		--extra dev pyproject.toml -o requirements.lock
+	echo 'hatchling>=1.27' | uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+		--no-header --no-annotate --extra postgres --extra cli --extra server --extra app --constraint requirements.lock \
+		pyproject.toml - -o requirements-run.lock
 
 clean:
 	rm -rf $(VENV) dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -134,6 +134,8 @@ class Renderer:
         """ADK's `customMetadata` of the turn: it is on every event of it."""
         self.failure: str | None = None
         """Why the run failed, once it has."""
+        self.closed = False
+        """Whether the run is over."""
         self._held: Event | None = None
         self._returned: str | None = None
         """The digest of what the last step or answer gave, which may be what the run returns."""
@@ -254,6 +256,7 @@ class Renderer:
         self._held = self._event(cursor, entry.at, entry.call.branch, **fields)
 
     def _closed(self, entry: Closed, cursor: int) -> Iterator[Event]:
+        self.closed = True
         root = str(self.root)
         if entry.standing is Standing.COMPLETED:
             yield from self._completed(entry, cursor, root)

@@ -7,12 +7,13 @@ so that a client that goes away changes nothing (W03 to W05).
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from typing import Any
 from uuid import uuid4  # noqa: TID251 - an event that is never kept has an id of its own
 
 from gatewright.protocol.entries import Answered
 from gatewright.protocol.identity import BranchPath
+from gatewright.store import RUN_CLOSED
 from gatewright.temporal.errors import NoWorkerError
 from gatewright.temporal.reading import now
 from gatewright.temporal.views import TranscriptPage
@@ -26,6 +27,9 @@ from .turns import Accepted, Turns
 FIRST_LOOK, LAST_LOOK, SLOWER = 0.005, 0.5, 1.6
 """How soon a turn looks for more after it found nothing, at most how late (both in seconds), and how that grows."""
 
+LISTING_PATIENCE = 2.0
+"""How long the end of a turn waits until a run that is over is listed as such, in seconds."""
+
 WORKER_PATIENCE = 20.0
 """How long a turn waits for a worker that does not answer, in seconds."""
 
@@ -33,7 +37,7 @@ WORKER_PATIENCE = 20.0
 class Gateway(Turns):
     """ADK's sessions and turns over the runs behind one `GateClient`."""
 
-    async def follow(self, accepted: Accepted) -> AsyncIterator[Event]:
+    async def follow(self, accepted: Accepted) -> AsyncGenerator[Event, None]:
         """
         The turn's events as they come, until the run waits for an answer or is over.
 
@@ -57,10 +61,12 @@ class Gateway(Turns):
             for shown in renderer.flush():
                 if shown["author"] != "user":
                     yield shown
+            if renderer.closed:
+                await self._listed_as_over(accepted.workflow_id)
             if renderer.failure is not None:
                 raise RunFailed(renderer.failure, workflow_id=accepted.workflow_id)
 
-    async def _pages(self, accepted: Accepted) -> AsyncIterator[TranscriptPage]:
+    async def _pages(self, accepted: Accepted) -> AsyncGenerator[TranscriptPage, None]:
         """The run's transcript from the turn on, page by page, until nothing more comes by itself."""
         cursor, wait = accepted.start, FIRST_LOOK
         patience = time.monotonic() + WORKER_PATIENCE
@@ -84,6 +90,15 @@ class Gateway(Turns):
                 raise RunFailed("RunEnded: it was terminated, or timed out", workflow_id=accepted.workflow_id)
             await asyncio.sleep(wait)
             wait = min(wait * SLOWER, LAST_LOOK)
+
+    async def _listed_as_over(self, workflow_id: str) -> None:
+        """Wait until the store says so too: whoever is told of the end may open the next run at once."""
+        ends = time.monotonic() + LISTING_PATIENCE
+        while time.monotonic() < ends:
+            run = await asyncio.to_thread(self.store.run, workflow_id)
+            if run is not None and run.standing in RUN_CLOSED:
+                return
+            await asyncio.sleep(0.01)
 
     async def rearm(self, rejection: Rejection) -> list[Event]:
         """

@@ -68,23 +68,25 @@ class Sessions:
         async with reported():
             return await self._session(talk, await self._runs(talk))
 
-    async def sessions(self, app: str, user: str) -> list[dict[str, Any]]:
+    async def sessions(self, app: str, user: str | None) -> list[dict[str, Any]]:
         """
-        A user's sessions, without events, the one that was touched last at the end.
+        A user's sessions (everybody's for None), without events, the one that was touched last at the end.
 
         Their state is what they were made with: what runs changed since is read
         with the session itself.
         """
         self.app(app)
-        key = session_key(app, user, "-")
+        session_key(app, user or "-", "-")
         async with reported():
-            talks = await asyncio.to_thread(self.store.conversations, key.app, key.user)
+            talks = await asyncio.to_thread(self.store.conversations, app, user)
         return [session_json(talk, dict(talk.state), [], talk.updated_at.timestamp()) for talk in talks]
 
-    async def patch_session(self, app: str, user: str, session: str, state_delta: Mapping[str, Any]) -> dict[str, Any]:
-        """Change a session's state, by an event of its own as ADK does."""
+    async def patch_session(
+        self, app: str, user: str, session: str, state_delta: Mapping[str, Any], *, event_id: str | None = None
+    ) -> dict[str, Any]:
+        """Change a session's state, by an event of its own as ADK does; `event_id` where the caller has made it."""
         talk = await self._conversation(app, user, session)
-        await self._remark(talk.session, state_delta)
+        await self._remark(talk.session, state_delta, event_id=event_id)
         return await self.session(app, user, session)
 
     async def delete_session(self, app: str, user: str, session: str) -> None:
@@ -136,10 +138,12 @@ class Sessions:
         run = await asyncio.to_thread(self.store.run, talk.session.workflow_id(number))
         return run if run is not None and _belongs(run, talk) else None
 
-    async def _remark(self, key: SessionKey, state_delta: Mapping[str, Any]) -> None:
+    async def _remark(self, key: SessionKey, state_delta: Mapping[str, Any], *, event_id: str | None = None) -> None:
         at = now()
         delta = state_of(state_delta)
-        told = event(event_id=str(uuid4()), at=at, invocation=f"p-{uuid4()}", author="user", state_delta=delta)
+        told = event(
+            event_id=event_id or str(uuid4()), at=at, invocation=f"p-{uuid4()}", author="user", state_delta=delta
+        )
         async with reported():
             await asyncio.to_thread(self.store.remark, key, told, at=at)
 

@@ -20,7 +20,7 @@ from gatewright.protocol.canonical import NotJson, canonical, digest, plain
 from gatewright.protocol.entries import Refused
 from gatewright.protocol.errors import IdentityError
 from gatewright.protocol.identity import Occurrence
-from gatewright.store import Conversation, RefusalRow
+from gatewright.store import RUN_OPEN, Conversation, RefusalRow, RunRecord
 from gatewright.temporal import GateClient
 from gatewright.temporal.errors import SessionBusyError
 from gatewright.temporal.opening import OpeningWord
@@ -140,6 +140,9 @@ class Turns(Sessions):
         if (size := len(canonical(note))) > MAX_MESSAGE_BYTES:
             message = f"The message has {size:,} bytes, at most {MAX_MESSAGE_BYTES:,} are read."
             raise Rejection("too_large", message, todo="Put large parts elsewhere and send a reference to them.")
+        if self.on_text == "refuse" and turn.key is None and (busy := await self._open_run(talk)):
+            # Said before the text is looked at: "yes" at a gate is no bad opening, it is no opening.
+            raise await self._busy(busy.workflow_id, "text would open another beside it")
         state = dict(talk.state)
         for each in await self._remarked(talk):
             state |= delta_of(each)
@@ -161,6 +164,13 @@ class Turns(Sessions):
         except SessionBusyError as busy:
             raise await self._busy(busy.workflow_id, "text would open another beside it") from busy
         return Accepted(started.workflow_id, start=0, after=1, again=not started.created)
+
+    async def _open_run(self, talk: Conversation) -> RunRecord | None:
+        """The session's run that is open now, if one is."""
+        for run in await asyncio.to_thread(self.store.runs, session=talk.session, standing=RUN_OPEN):
+            if await self.client.still_open(run):
+                return run
+        return None
 
     # Answering
 

@@ -305,10 +305,14 @@ def dev(
     ] = 7233,
     ui_port: Annotated[int, typer.Option(min=1, max=65535, help="the port of Temporal's UI, likewise")] = 8233,
     data_dir: DataDir = Path("data"),
-    no_worker: Annotated[bool, typer.Option("--no-worker", help="only the server")] = False,
+    no_worker: Annotated[bool, typer.Option("--no-worker", help="without the worker")] = False,
+    serve_port: Annotated[
+        int, typer.Option(min=1, max=65535, help="the port of ADK's HTTP API and UI, likewise")
+    ] = 8000,
+    no_serve: Annotated[bool, typer.Option("--no-serve", help="without ADK's HTTP API")] = False,
     output: Form = Output.TEXT,
 ) -> None:
-    """Serve Temporal, its UI and the worker.
+    """Serve Temporal, its UI, the worker, and ADK's HTTP API and UI.
 
     Until Ctrl-C; runs are kept in the data folder.
     """
@@ -316,6 +320,87 @@ def dev(
     def work(out: Out) -> int:
         from .dev import dev
 
-        return dev(out, port=port, ui_port=ui_port, data_dir=data_dir, worker=not no_worker)
+        serving = None if no_serve else serve_port
+        return dev(out, port=port, ui_port=ui_port, serve_port=serving, data_dir=data_dir, worker=not no_worker)
+
+    _end(output, work)
+
+
+@app.command()
+def serve(
+    apps: Annotated[
+        list[str] | None,
+        typer.Option("--app", metavar="NAME=PIPELINE[@TASK_QUEUE]", help="serve this workflow type; repeat it"),
+    ] = None,
+    attributes: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--apps",
+            metavar="MODULE:ATTRIBUTE",
+            envvar="GATEWRIGHT_APPS",
+            help="serve the apps of this module (default: worker.apps:APPS of the current folder)",
+        ),
+    ] = None,
+    *,
+    host: Annotated[str, typer.Option(envvar="GATEWRIGHT_HOST", help="the address to listen on")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, envvar="GATEWRIGHT_PORT", help="0: any free one")] = 8000,
+    on_text: Annotated[
+        Literal["refuse", "open"], typer.Option(help="what text does while a run of the session is open")
+    ] = "refuse",
+    token_file: Annotated[
+        Path | None,
+        typer.Option(
+            envvar="GATEWRIGHT_TOKEN_FILE",
+            metavar="FILE",
+            help="who may call: lines of TOKEN PRINCIPAL (bearer tokens)",
+        ),
+    ] = None,
+    principal_header: Annotated[
+        str | None,
+        typer.Option(
+            envvar="GATEWRIGHT_PRINCIPAL_HEADER", metavar="NAME", help="the header in which a proxy says who calls"
+        ),
+    ] = None,
+    trusted_proxy: Annotated[
+        list[str] | None,
+        typer.Option(envvar="GATEWRIGHT_TRUSTED_PROXY", metavar="ADDRESS", help="the proxy's address or network"),
+    ] = None,
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option(envvar="GATEWRIGHT_ALLOW_HOST", metavar="HOST", help="a name that the server is called by"),
+    ] = None,
+    allow_origin: Annotated[
+        list[str] | None,
+        typer.Option(envvar="GATEWRIGHT_ALLOW_ORIGIN", metavar="ORIGIN", help="an origin whose pages may call"),
+    ] = None,
+    insecure: Annotated[
+        bool, typer.Option("--insecure", help="listen for other machines though nobody says who they are")
+    ] = False,
+    no_ui: Annotated[bool, typer.Option("--no-ui", help="leave ADK's developer UI out")] = False,
+    output: Form = Output.TEXT,
+) -> None:
+    """Serve pipelines to ADK's clients.
+
+    ADK's HTTP API, and its developer UI where google-adk is installed, until SIGINT or SIGTERM.
+    """
+
+    async def work(out: Out) -> int:
+        from .serve import Serving, serve
+
+        wanted = Serving(
+            apps=tuple(apps or ()),
+            attributes=tuple(attributes or ()),
+            host=host,
+            port=port,
+            on_text=on_text,
+            token_file=token_file,
+            principal_header=principal_header,
+            trusted_proxies=tuple(trusted_proxy or ()),
+            allow_hosts=tuple(allow_host or ()),
+            allow_origins=tuple(allow_origin or ()),
+            insecure=insecure,
+            ui=not no_ui,
+        )
+        return await serve(out, wanted)
 
     _end(output, work)

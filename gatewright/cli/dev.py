@@ -1,4 +1,4 @@
-"""`gatewright dev`: an embedded Temporal server with its UI, and the worker, until Ctrl-C."""
+"""`gatewright dev`: an embedded Temporal server with its UI, the worker, and ADK's HTTP API, until Ctrl-C."""
 
 import os
 import shlex
@@ -7,16 +7,20 @@ from pathlib import Path
 
 from gatewright.store import Store, default_url
 
+from .apps import has_apps
 from .children import children
 from .connect import DEFAULT_ADDRESS, store_name
 from .embedded import HOST, EmbeddedServer, free_port
 from .exits import FAILED, INTERRUPTED, Stop
 from .out import Out
+from .serve import Serving, ServingThread, require_extra
 from .worker_process import WorkerProcess, child_environment, has_worker
 
 
-def dev(out: Out, *, port: int, ui_port: int, data_dir: Path, worker: bool) -> int:
-    """Serve until Ctrl-C; then stop the worker, and after it the server."""
+def dev(out: Out, *, port: int, ui_port: int, serve_port: int | None, data_dir: Path, worker: bool) -> int:
+    """Serve until Ctrl-C; then stop the HTTP API, the worker, and after them the server."""
+    # Before anything is started: what is wrong with the apps is said at once.
+    http = _prepared(out, serve_port)
     folder = data_dir.absolute()
     got = free_port(port)
     server = EmbeddedServer(folder / "temporal.db", port=got, ui_port=free_port(ui_port, avoid=frozenset({got})))
@@ -36,19 +40,38 @@ def dev(out: Out, *, port: int, ui_port: int, data_dir: Path, worker: bool) -> i
                     child = WorkerProcess(lambda: child_environment(server.address, store, folder), folder, out.note)
                     ends.callback(child.stop)
                     child.start()
-            _greet(out, server, store, moved=got != port, worker=worker)
+                if http is not None:
+                    ends.callback(http.stop)
+                    http.start(server.address, store)
+            _greet(out, server, store, moved=got != port, worker=worker, http=http)
             while True:
                 if not server.alive():
                     raise Stop(FAILED, f"the Temporal server ended (see {server.log})", kind="server_ended")
                 if child is not None:
                     child.tend()
+                if http is not None and not http.is_alive():
+                    raise Stop(FAILED, f"the HTTP API ended: {http.failed}", kind="http_ended")
                 time.sleep(0.3)
         except KeyboardInterrupt:
             out.note(f"\nstopping; what was begun is kept in {data_dir}")
     return INTERRUPTED
 
 
-def _greet(out: Out, server: EmbeddedServer, store: str, *, moved: bool, worker: bool) -> None:
+def _prepared(out: Out, port: int | None) -> ServingThread | None:
+    """The HTTP API on this port, or the next one that is free; None where there is nothing to serve, or nothing to do it with."""
+    if port is None or not has_apps():
+        return None
+    try:
+        require_extra()
+    except Stop as missing:
+        out.note(f"ADK's HTTP API is left out: {missing.message}")
+        return None
+    return ServingThread(Serving(port=free_port(port)))
+
+
+def _greet(
+    out: Out, server: EmbeddedServer, store: str, *, moved: bool, worker: bool, http: ServingThread | None
+) -> None:
     exports = []
     if server.address.replace(HOST, "localhost") != os.environ.get("TEMPORAL_ADDRESS", DEFAULT_ADDRESS):
         exports.append(f"export TEMPORAL_ADDRESS={server.address}")
@@ -59,6 +82,7 @@ def _greet(out: Out, server: EmbeddedServer, store: str, *, moved: bool, worker:
     out.say(f"its UI    {ui}")
     out.say(f"store     {store_name(store)}")
     out.say(f"worker    {'ready' if worker else 'none: start yours with TEMPORAL_ADDRESS and GATEWRIGHT_STORE set'}")
+    out.say(f"ADK       {http.url if http else 'not served'}")
     if exports:
         out.say("\nin another terminal, first:", "bold")
         for line in exports:
@@ -69,5 +93,13 @@ def _greet(out: Out, server: EmbeddedServer, store: str, *, moved: bool, worker:
     out.say("  gatewright answer RUN")
     out.say("\nCtrl-C stops it; runs are kept.")
     out.data(
-        {"address": server.address, "namespace": "default", "ui": ui, "store": store, "worker": worker, "env": exports}
+        {
+            "address": server.address,
+            "namespace": "default",
+            "ui": ui,
+            "store": store,
+            "worker": worker,
+            "http": http.url if http else None,
+            "env": exports,
+        }
     )

@@ -43,6 +43,7 @@ from .entries import (
     Superseded,
 )
 from .errors import BookError
+from .gate import PinnedGate
 from .identity import MAX_NUMBER, FrameIdentity, FrameState, Occurrence, Standing
 from .receipt import Anchor, Receipt
 from .record import KEPT, GateRecord, GateState, Tally
@@ -177,6 +178,23 @@ class Book:
             if not isinstance(entry, Refused | DeadLettered):
                 self.entries.append(entry)
                 self._weigh(len(self.entries) - 1)
+
+    def pin(self, occurrence: Occurrence, gate: PinnedGate) -> None:
+        """
+        An open gate is what this record of it says, and not what was written when it was asked.
+
+        Raises `BookError` for a gate that the run never asked.
+        """
+        record = self.gates.get(occurrence.interrupt_id)
+        if record is None:
+            msg = f"{occurrence.interrupt_id} cannot be pinned: it was never asked"
+            raise BookError(msg)
+        record.gate, record.shown = gate, gate.digest
+        for position in range(len(self.entries) - 1, -1, -1):
+            entry = self.entries[position]
+            if isinstance(entry, Asked) and entry.occurrence == occurrence:
+                self.entries[position] = entry.model_copy(update={"gate": gate})
+                return
 
     def _weigh(self, position: int) -> None:
         """Count what the entry at `position` weighs, and make the oldest ones thin where it becomes too much."""

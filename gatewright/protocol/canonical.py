@@ -101,7 +101,12 @@ def canonical(value: object) -> bytes:
 
 def digest(value: object) -> str:
     """`sha256:` and 64 hex digits over the canonical form of a JSON value. Raises `NotJson`."""
-    return "sha256:" + hashlib.sha256(canonical(value)).hexdigest()
+    return digest_of(canonical(value))
+
+
+def digest_of(data: bytes) -> str:
+    """`digest` of the value of which these bytes are the canonical form."""
+    return "sha256:" + hashlib.sha256(data).hexdigest()
 
 
 def _objection(value: object, room: int, *, portable: bool) -> _Objection | None:

@@ -17,7 +17,7 @@ from pydantic import BaseModel, Field, JsonValue, ValidationError
 from typing_extensions import TypeVar
 
 from .answer import EvidenceClass
-from .canonical import NotJson, canonical, digest, plain
+from .canonical import NotJson, canonical, digest, digest_of, plain
 from .decoding import Decoded, Decoding, Undecodable, decode
 from .errors import GateError
 from .faults import shorten
@@ -129,17 +129,17 @@ class Gate(Generic[T]):
             schema = render_schema(self.answer if self.narrowed is None else self.narrowed)
             payload = plain(self.payload)
             shown = {"message": plain(self.message), "payload": payload, "schema": schema}
-            size = len(canonical(cast("JsonValue", shown)))
+            data = canonical(shown)
         except (UnrenderableSchema, NotJson) as wrong:
             msg = f"gate {self.name!r}: {wrong}"
             raise GateError(msg) from wrong
         for name, value in (
             ("response_schema", schema),
             ("shown_payload", payload),
-            ("digest", shown_digest(self.message, payload, schema)),
+            ("digest", digest_of(data)),
         ):
             object.__setattr__(self, name, value)
-        for objection in self._objections(size):
+        for objection in self._objections(len(data)):
             msg = f"gate {self.name!r}: {objection}"
             raise GateError(msg)
 

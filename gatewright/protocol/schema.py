@@ -15,9 +15,10 @@ Schema has it, a pattern may match anywhere; `$` is the very end of the text.
 """
 
 import copy
+import json
 import re
 from collections.abc import Callable, Iterator
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 from jsonschema import Draft202012Validator, FormatChecker
@@ -89,9 +90,12 @@ def render_schema(answer: Any) -> JsonSchema | None:
     if answer is None:
         return None
     try:
-        schema = answer if isinstance(answer, dict) else _render_type(answer)
-        check_json(schema)
-        _check_schema(schema)
+        if isinstance(answer, dict):
+            check_json(answer)
+            _check_schema(json.dumps(answer))
+            schema = answer
+        else:
+            schema = _hashed(_rendered, answer)
     except NotJson as wrong:
         raise UnrenderableSchema(f"the schema of {_named(answer)} is not portable JSON: {wrong}") from wrong
     except _Unusable as wrong:
@@ -103,21 +107,35 @@ def adapter(answer: Any) -> TypeAdapter[Any] | None:
     """
     The pydantic adapter of a type, or None where `answer` is None or a JSON Schema.
 
-    Cached without bound: an adapter is a pure function of its type, and a
-    program has as many answer types as it has written down. The key holds the
-    type's text too, because `int | str == str | int` and their schemas differ.
-    Types that cannot be hashed are not cached. Raises `UnrenderableSchema`.
+    Raises `UnrenderableSchema`.
     """
-    if answer is None or isinstance(answer, dict):
-        return None
+    return None if answer is None or isinstance(answer, dict) else _hashed(_adapter, answer)
+
+
+def _hashed(function: Any, answer: Any) -> Any:
+    """
+    What a cached function makes of a type, which depends on the type alone.
+
+    The key holds the type's text too, because `int | str == str | int` and
+    their schemas differ. A type that cannot be hashed is not cached. The caches
+    are bounded, because Temporal's sandbox gives each run classes of its own.
+    """
     try:
         hash(answer)
     except TypeError:
-        return _adapter.__wrapped__(answer, "")
-    return _adapter(answer, repr(answer))
+        return function.__wrapped__(answer, "")
+    return function(answer, repr(answer))
 
 
-@cache
+@lru_cache(maxsize=256)
+def _rendered(answer: Any, _text: str) -> JsonSchema:
+    schema = _render_type(answer)
+    check_json(schema)
+    _check_schema(json.dumps(schema))
+    return schema
+
+
+@lru_cache(maxsize=256)
 def _adapter(answer: Any, _text: str) -> TypeAdapter[Any]:
     try:
         return TypeAdapter(answer)
@@ -159,7 +177,10 @@ class _Unusable(Exception):  # noqa: N818 - internal, always turned into Unrende
     """What is wrong with a schema, before it is said whose schema it is."""
 
 
-def _check_schema(schema: JsonSchema) -> None:
+@lru_cache(maxsize=256)
+def _check_schema(text: str) -> None:
+    """Raise `_Unusable` for what cannot be used; the schema is given as text, because that can be remembered."""
+    schema: JsonSchema = json.loads(text)
     if (size := len(canonical(schema))) > MAX_SCHEMA_BYTES:
         raise _Unusable(f"it has {size:,} bytes, at most {MAX_SCHEMA_BYTES:,} are shown; ask for less at one gate")
     if str(schema.get("$schema", _DIALECT)).rstrip("#") != _DIALECT:

@@ -73,20 +73,18 @@ class Conversations(Room):
             return None
         return Conversation(session=session, state={}, after=0, created_at=opened[0], updated_at=opened[-1])
 
-    def conversations(self, app: str, user: str, *, limit: int = 1000) -> list[Conversation]:
-        """A user's conversations with an app, the one that was touched longest ago first."""
-        prefix = SessionKey(app=app, user=user, session="-").path.removesuffix("-")
-        made = (
-            select(schema.conversations)
-            .where(_TALKS.app == app, _TALKS.user == user)
-            .order_by(_TALKS.updated_at.desc())
-        )
+    def conversations(self, app: str, user: str | None, *, limit: int = 1000) -> list[Conversation]:
+        """A user's conversations with an app (everybody's for None), the one that was touched longest ago first."""
+        made = select(schema.conversations).where(_TALKS.app == app).order_by(_TALKS.updated_at.desc())
         started = (
             select(_RUNS.session_path, _RUNS.opened_at)
-            .where(_RUNS.app == app, _RUNS.session_path.startswith(prefix, autoescape=True))
-            .where(_RUNS.session_path.not_in(select(_TALKS.session_path)))
+            .where(_RUNS.app == app, _RUNS.session_path.not_in(select(_TALKS.session_path)))
             .order_by(_RUNS.opened_at)
         )
+        if user is not None:
+            prefix = SessionKey(app=app, user=user, session="-").path.removesuffix("-")
+            made = made.where(_TALKS.user == user)
+            started = started.where(_RUNS.session_path.startswith(prefix, autoescape=True))
         found: dict[str, Conversation] = {}
         with self._database.read() as connection:
             for row in connection.execute(made.where(_TALKS.deleted.is_(False)).limit(limit)).mappings():

@@ -80,7 +80,8 @@ class Database:
         self.file = Path(url.database or "") if url.drivername == "sqlite" else None
         """The file of an SQLite database."""
         self._engine = _sqlite(url) if self.file else _postgres(url)
-        self._writing = self._engine.execution_options(writing=True)
+        self._writing = self._engine.execution_options(writing="FULL")
+        self._indexing = self._engine.execution_options(writing="NORMAL")
         self._closed = False
 
     def make_folder(self) -> None:
@@ -104,9 +105,15 @@ class Database:
             yield connection
 
     @contextmanager
-    def write(self, name: str) -> Iterator[Connection]:
-        """Read and write in one transaction, while nobody else writes under this name."""
-        with self._our_errors(), self._writing.begin() as connection:
+    def write(self, name: str, *, rebuildable: bool = False) -> Iterator[Connection]:
+        """
+        Read and write in one transaction, while nobody else writes under this name.
+
+        What is `rebuildable` need not survive a loss of power: an SQLite file
+        does not wait for the disk then (a crash of the process loses nothing).
+        """
+        engine = self._indexing if rebuildable else self._writing
+        with self._our_errors(), engine.begin() as connection:
             if self.file is None:
                 connection.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(storable(name), 0))))
             yield connection
@@ -145,6 +152,8 @@ def _sqlite(url: URL) -> Engine:
     @event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:
         writing = connection.get_execution_options().get("writing")
+        if writing:
+            connection.exec_driver_sql(f"PRAGMA synchronous={writing}")
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")
 
     return engine

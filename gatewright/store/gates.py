@@ -15,7 +15,21 @@ from datetime import UTC, datetime
 from typing import Any, Literal
 
 from pydantic import JsonValue
-from sqlalchemy import ColumnElement, Connection, Select, and_, delete, func, insert, literal, select, true, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    RowMapping,
+    Select,
+    and_,
+    bindparam,
+    delete,
+    func,
+    insert,
+    literal,
+    select,
+    true,
+    update,
+)
 
 from . import schema
 from .columns import Line, storable
@@ -25,6 +39,15 @@ from .room import Room, queue_of
 
 _GATES = schema.gates.c
 _SETTLEMENT = ("state", "closed_at", "answer_id", "principal", "channel", "response", "receipt_digest")
+
+# Built once: every answer runs them, and to build one takes longer than to run it.
+_THIS = and_(_GATES.workflow_id == bindparam("of_run"), _GATES.interrupt_id == bindparam("of_gate"))
+_FIND = select(schema.gates).where(_THIS)
+_INSERT = insert(schema.gates)
+_UPDATE = update(schema.gates).where(_THIS)
+_CLOSED = select(schema.runs.c.closed_at).where(
+    schema.runs.c.workflow_id == bindparam("of_run"), schema.runs.c.standing.in_(RUN_CLOSED)
+)
 # Of two settlements at the same instant, the one that builds on the other is the later.
 _RANK = {"expired": 0, "answered": 1, "blocked": 2, "superseded": 3}
 
@@ -38,7 +61,7 @@ class GateIndex(Room):
     def open_gate(self, row: GateRow) -> None:
         """List a gate as it was opened; repeating it, or coming late, never opens it again."""
         _check(row)
-        with self._database.write(queue_of(row.workflow_id)) as connection:
+        with self._database.write(queue_of(row.workflow_id), rebuildable=True) as connection:
             known = _gate(connection, row.workflow_id, row.interrupt_id)
             _put(connection, _run_closed(connection, row if known is None else _together(known, row)), known)
 
@@ -68,7 +91,7 @@ class GateIndex(Room):
             "response": response,
             "receipt_digest": receipt_digest,
         }
-        with self._database.write(queue_of(workflow_id)) as connection:
+        with self._database.write(queue_of(workflow_id), rebuildable=True) as connection:
             known = _gate(connection, workflow_id, interrupt_id)
             before = known or _undescribed(workflow_id, interrupt_id, at)
             said = {name: value for name, value in given.items() if value is not None}
@@ -183,15 +206,16 @@ def _check(row: GateRow) -> None:
 
 
 def _rows(connection: Connection, query: Select[Any]) -> list[GateRow]:
-    return [
-        GateRow(**{name: row[name] for name in GateRow.model_fields}) for row in connection.execute(query).mappings()
-    ]
+    return [_record(row) for row in connection.execute(query).mappings()]
+
+
+def _record(row: RowMapping) -> GateRow:
+    return GateRow(**{name: row[name] for name in GateRow.model_fields})
 
 
 def _gate(connection: Connection, workflow_id: str, interrupt_id: str) -> GateRow | None:
-    this = (_GATES.workflow_id == workflow_id, _GATES.interrupt_id == interrupt_id)
-    rows = _rows(connection, select(schema.gates).where(*this))
-    return rows[0] if rows else None
+    row = connection.execute(_FIND, {"of_run": workflow_id, "of_gate": interrupt_id}).mappings().one_or_none()
+    return None if row is None else _record(row)
 
 
 def _undescribed(workflow_id: str, interrupt_id: str, at: datetime) -> GateRow:
@@ -218,10 +242,7 @@ def _together(known: GateRow, row: GateRow) -> GateRow:
 def _run_closed(connection: Connection, row: GateRow) -> GateRow:
     if row.state != "open":
         return row
-    query = select(schema.runs.c.closed_at).where(
-        schema.runs.c.workflow_id == row.workflow_id, schema.runs.c.standing.in_(RUN_CLOSED)
-    )
-    found = connection.execute(query).one_or_none()
+    found = connection.execute(_CLOSED, {"of_run": row.workflow_id}).one_or_none()
     return row if found is None else row.model_copy(update={"state": "closed", "closed_at": found.closed_at})
 
 
@@ -237,7 +258,6 @@ def _put(connection: Connection, row: GateRow, known: GateRow | None) -> None:
         "haystack": storable(f"{row.message}\n{row.gate}\n{row.workflow_id}".casefold()),
     }
     if known is None:
-        connection.execute(insert(schema.gates).values(values))
+        connection.execute(_INSERT, values)
     else:
-        this = (_GATES.workflow_id == row.workflow_id, _GATES.interrupt_id == row.interrupt_id)
-        connection.execute(update(schema.gates).where(*this).values(values))
+        connection.execute(_UPDATE, values | {"of_run": row.workflow_id, "of_gate": row.interrupt_id})

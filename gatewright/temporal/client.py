@@ -61,6 +61,10 @@ _NO_VERDICT = {
 }
 
 
+# Nobody has judged it: the run was just going on, or the worker let the update lie (Temporal's own word for that).
+_AGAIN = {names.ERROR_BUSY, "UnprocessedUpdate"}
+
+
 @dataclass(frozen=True)
 class Started:
     """A run as `GateClient.start` found or made it; `created` is False where the opening id was known already."""
@@ -230,6 +234,14 @@ class GateClient(IndexKeeper):
                 raw = await handle.execute_update(names.ANSWER, body, id=uuid4().hex, rpc_timeout=wait)
                 return _VERDICT.validate_python(raw)
             except WorkflowUpdateFailedError as failed:
+                kind = failed.cause.type if isinstance(failed.cause, ApplicationError) else None
+                left = ends - asyncio.get_running_loop().time()
+                if kind in _AGAIN and left > 0:
+                    await asyncio.sleep(0.05)
+                    continue
+                if kind in _AGAIN | {names.ERROR_BY_SIGNAL}:
+                    rest = timedelta(seconds=max(left, 0))
+                    return await self._signal(workflow_id, said, body, rest, why=str(failed.cause))
                 return await self._turned_away(workflow_id, said, failed)
             except WorkflowUpdateRPCTimeoutOrCancelledError:
                 return await self._signal(workflow_id, said, body, timedelta(0), why="no worker judged it in time")

@@ -20,10 +20,11 @@ from gatewright.protocol.admission import Admission, Admitted, Pending, Repeated
 from gatewright.protocol.answer import Evidence, Message
 from gatewright.protocol.book import Book
 from gatewright.protocol.decoding import Fault
-from gatewright.protocol.entries import DeadLettered, Objection, Refusal, Refused
+from gatewright.protocol.entries import Answered, DeadLettered, Objection, Refusal, Refused
 from gatewright.protocol.gate import Gate
 from gatewright.temporal import names
 from gatewright.temporal.door import Read, Unreadable, preview, read
+from gatewright.temporal.moves import Moves
 from gatewright.temporal.views import gates_page, receipts_page, refusals_view, transcript_page
 
 T = TypeVar("T")
@@ -38,6 +39,13 @@ class Desk:
         """Open gates by interrupt id, as today's code wrote them: for checks that no replay repeats."""
         self.busy: Callable[[], bool] = lambda: False
         """Whether the run has begun something that will write into the book without anybody's answer."""
+        self.closing = False
+        """Whether the run is over and on its way out: what comes now leaves no trace in history."""
+        self.moves = Moves()
+        self.held = ""
+        """Why no answer can be taken for a moment."""
+        self.typed = False
+        """Whether the run relies on it that what came by update fits the gate's type."""
         self._lock = asyncio.Lock()
         self._other_signals: Callable[..., Any] | None = None
         self._own_metadata: Callable[..., Any] | None = None
@@ -85,7 +93,11 @@ class Desk:
         answers that today's type would not take: none of these depends on the
         book alone, and a validator, unlike a handler, is never replayed.
         """
-        if name != names.ANSWER:
+        if self.held or self.moves.here():
+            raise ApplicationError(
+                f"{self.held or 'the run goes on at this moment'}; send it again", type=names.ERROR_BUSY
+            )
+        if name != names.ANSWER and not self.closing:
             return
         delivery = read(args, "update")
         if isinstance(delivery, Unreadable):
@@ -94,18 +106,39 @@ class Desk:
             ruling = admit(self.book, delivery.message, delivery.evidence, at=workflow.now())
         turn_away = False
         if isinstance(ruling, Admitted):
+            if self.typed and not all(map(self._checkable, ruling.entries)):
+                msg = "the gate's type cannot be asked, or has changed since the gate was shown: send this as a signal"
+                raise ApplicationError(msg, type=names.ERROR_BY_SIGNAL, non_retryable=True)
             ruling = self._untyped(ruling) or ruling
             turn_away = True
         elif isinstance(ruling, Refused):
             too_large = ruling.refusal is Refusal.TOO_LARGE
             turn_away = too_large or self.book.tally(ruling.objections[0].interrupt_id).full
-        if turn_away and isinstance(ruling, Refused):
+        if self.closing or (turn_away and isinstance(ruling, Refused)):
+            words = f"{ruling.refusal.value}: {ruling.reason}" if isinstance(ruling, Refused) else ruling.verdict
             raise ApplicationError(
-                f"{ruling.refusal.value}: {ruling.reason}",
+                words,
                 ruling.model_dump(mode="json"),
                 type=names.ERROR_REFUSED,
                 non_retryable=True,
             )
+
+    def _checkable(self, entry: Answered) -> bool:
+        """
+        Whether an answer that would be admitted can be said to fit the gate's type, or not to.
+
+        Not where the type has changed while the person was reading and would
+        not take what was shown, nor where the pipeline has not yet come to the
+        gate again after it continued as new.
+        """
+        gate = self.known.get(entry.occurrence.interrupt_id)
+        if entry.answer.failure is not None:
+            return True
+        if gate is None:
+            return False
+        pinned = self.book.gates[entry.occurrence.interrupt_id].gate
+        changed = pinned is None or pinned.response_schema != gate.response_schema
+        return not (changed and gate.problems(entry.value))
 
     def _untyped(self, admitted: Admitted) -> Refused | None:
         """The refusal of answers that the recorded schema takes and the gate's type, by rules of its own, does not."""

@@ -24,7 +24,6 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any, Generic, TypeVar, cast, overload
 
-from pydantic import BaseModel
 from temporalio import workflow
 from temporalio.exceptions import ActivityError
 
@@ -55,7 +54,8 @@ from .calls import Route, activity_options, awaited, kept, seen_through, session
 from .desk import Desk
 from .details import describe
 from .errors import GateExpiredError, GateFailedError, innermost, innermost_type
-from .index import CloseRun, Ledger, OpenGate, Opening, SettleGate, Settling
+from .index import CloseRun, OpenGate, Opening, SettleGate
+from .listing import Listing
 from .opening import OpeningWord
 from .outbound import calling
 from .views import book_part
@@ -68,9 +68,6 @@ MAX_ECHO = 2_000
 
 FAILED = "failed:"
 """How the gate is named that asks again when today's type no longer takes an admitted answer."""
-
-# No bound on attempts: these activities never fail by themselves, and a worker that dies in one must not fail the run.
-_LOCAL: dict[str, Any] = {"start_to_close_timeout": timedelta(seconds=30)}
 
 
 @dataclass(frozen=True)
@@ -113,12 +110,15 @@ class Frame:
         else:
             self.book = Book.from_json(carried)
         self._desk = Desk(self.book)
-        self._settling: set[asyncio.Task[Settling]] = set()
-        self._begun = 0
-        """How many gates are being opened and calls performed now."""
-        self._desk.busy = lambda: bool(self._begun or self._settling)
+        self._calls = 0
+        """How many steps and effects run now."""
+        self._listing = Listing()
+        self._desk.busy = lambda: bool(self._calls) or self._listing.busy
+        self._desk.typed = self._listing.steady
         self._orphans = {record.interrupt_id for record in self.book.open}
         self._desk.serve()
+        # Asked after everything that happens to the run, and never true.
+        self._watch = asyncio.create_task(workflow.wait_condition(self._desk.moves.note))
         workflow.set_query_handler(names.QUERY_BOOK, self._query_book)
 
     # What a pipeline says
@@ -134,20 +134,8 @@ class Frame:
         the pipeline stops waiting (the task is cancelled), the gate is
         superseded and a late answer is refused.
         """
-        record = self._carried_over(gate)
-        occurrence = record.occurrence if record else self.book.reserve(gate.name)
-        try:
-            record = record or await self._open(gate, occurrence, node)
-        except asyncio.CancelledError:
-            # Listed perhaps, and never asked: nothing of it is in the book, so the index must not keep it.
-            gone = SettleGate(
-                workflow_id=self.book.identity.workflow_id,
-                interrupt_id=occurrence.interrupt_id,
-                state="superseded",
-                at=workflow.now(),
-            )
-            self._settle_later(gone)
-            raise
+        record = self._carried_over(gate) or await self._open(gate, node)
+        occurrence = record.occurrence
         try:
             entry = await self._answer_to(record)
         except asyncio.CancelledError:
@@ -156,22 +144,19 @@ class Frame:
                 why = "the pipeline went another way" if reason is None else f"the run was cancelled {reason}".rstrip()
                 self.book.write(Superseded(at=workflow.now(), occurrence=occurrence, reason=why))
                 self._show()
-                self._settle_later(self._settled(record))
+                self._listing.settled(self._settled(record))
             raise
         finally:
             self._desk.known.pop(occurrence.interrupt_id, None)
         if record.state == "closed":
             # The run is over, and this task of it was left behind: nobody is to be told that a deadline passed.
             raise asyncio.CancelledError
-        said = entry is not None and entry.answer.failure is None
-        problems = gate.problems(entry.value) if entry is not None and said else []
-        # Shielded: a pipeline that stops waiting now has its answer all the same, and the index must say so.
-        settled = await asyncio.shield(self._settle_later(self._settled(record, fits=not problems)))
+        problems, fits = await self._told(gate, record, entry)
         if entry is None:
             raise GateExpiredError(occurrence.interrupt_id)
         if entry.answer.failure is not None:
             raise GateFailedError(occurrence.interrupt_id, entry.answer.failure)
-        if not settled.fits:
+        if not fits:
             return await self._ask_again(gate, entry, problems)
         return Answered(gate.loosely(entry.value), occurrence, entry.answer, entry.receipt)
 
@@ -216,8 +201,9 @@ class Frame:
         declaration = declaration_of(function)
         delta = None if state is None else session_delta(state)
         visit = self.book.reserve_call(declaration.name)
-        if declaration.effect and self.book.ledger_id is None:
-            await self._learn_ledger()
+        if declaration.effect and self.book.ledger_id is None and not (self._listing.steady and self.book.gates):
+            # Every gate brings it along. Whether one was asked is the same on replay; whether it has been listed is not.
+            self._remember_ledger(await self._listing.ledger())
         call = Call.at(
             self.book.identity,
             self.branch,
@@ -233,7 +219,7 @@ class Frame:
             handle = workflow.start_activity(
                 function, args=args, activity_id=call.id, **activity_options(declaration, options)
             )
-        self._begun += 1
+        self._calls += 1
         try:
             result, cancelled = await (seen_through(handle) if declaration.effect else awaited(handle))
         except ActivityError as failed:
@@ -241,7 +227,7 @@ class Frame:
             self.book.write(Performed(at=workflow.now(), call=call, outcome="failed", error=error, error_type=kind))
             raise
         finally:
-            self._begun -= 1
+            self._calls -= 1
         performed = self._performed(call, result, authorised_by)
         self.book.write(performed.model_copy(update={"state_delta": delta, "route": route}))
         if cancelled is not None:
@@ -268,7 +254,8 @@ class Frame:
 
     # Opening and waiting
 
-    async def _open(self, gate: Gate[T], occurrence: Occurrence, node: str | None) -> GateRecord:
+    async def _open(self, gate: Gate[T], node: str | None) -> GateRecord:
+        occurrence = self.book.reserve(gate.name)
         place = (occurrence.gate, occurrence.visit) if node is None else (node, self.book.reserve_call(node))
         asked = OpenGate(
             workflow_id=self.book.identity.workflow_id,
@@ -278,21 +265,47 @@ class Frame:
             gate=gate.pin(opened_at=workflow.now()),
             opened_at=workflow.now(),
         )
-        self._begun += 1
+        if not self._listing.steady:
+            return await self._open_as_listed(gate, asked)
+        record = self._opened(gate, asked, asked.gate)
+        self._listing.asked(asked, lambda opening: self._pin(record, opening))
+        return record
+
+    async def _open_as_listed(self, gate: Gate[T], asked: OpenGate) -> GateRecord:
+        """Open a gate of a run of the first release: once it is listed."""
         try:
-            opening = Opening.model_validate(await self._local(names.OPEN_GATE, asked))
-        finally:
-            self._begun -= 1
+            opening = await self._listing.opened_first(asked)
+        except asyncio.CancelledError:
+            # Listed perhaps, and never asked: nothing of it is in the book, so the index must not keep it.
+            self._listing.settled(
+                SettleGate(
+                    workflow_id=asked.workflow_id,
+                    interrupt_id=asked.occurrence.interrupt_id,
+                    state="superseded",
+                    at=workflow.now(),
+                )
+            )
+            raise
         self._remember_ledger(opening.ledger_id)
-        self._desk.known[occurrence.interrupt_id] = gate
-        self.book.write(Asked(at=workflow.now(), occurrence=occurrence, branch=asked.branch, gate=opening.gate))
+        return self._opened(gate, asked, opening.gate)
+
+    def _opened(self, gate: Gate[T], asked: OpenGate, pinned: PinnedGate) -> GateRecord:
+        self._desk.known[asked.occurrence.interrupt_id] = gate
+        self.book.write(Asked(at=workflow.now(), occurrence=asked.occurrence, branch=asked.branch, gate=pinned))
         self._show()
-        return self.book.gates[occurrence.interrupt_id]
+        return self.book.gates[asked.occurrence.interrupt_id]
+
+    def _pin(self, record: GateRecord, opening: Opening) -> None:
+        """The gate is what was recorded, although today's code may show another."""
+        self._remember_ledger(opening.ledger_id)
+        if opening.gate != record.gate:
+            self.book.pin(record.occurrence, opening.gate)
+            self._show()
 
     async def _answer_to(self, record: GateRecord) -> AnsweredEntry | None:
         """The admitted answer, or None at a deadline without a default."""
-        pinned = cast("PinnedGate", record.gate)
-        wait = None if pinned.deadline is None else max(pinned.deadline - workflow.now(), timedelta(0))
+        deadline = record.gate.deadline if record.gate else None
+        wait = None if deadline is None else max(deadline - workflow.now(), timedelta(0))
         try:
             await workflow.wait_condition(
                 lambda: record.state != "open", timeout=wait, timeout_summary=f"deadline of {record.interrupt_id}"
@@ -300,11 +313,31 @@ class Frame:
         except TimeoutError:
             # An answer may have been admitted in the very activation that brought the timer.
             if record.state == "open":
+                pinned = cast("PinnedGate", record.gate)
                 self.book.write(Expired(at=workflow.now(), occurrence=record.occurrence, outcome=pinned.on_deadline))
                 if pinned.on_deadline == "default":
                     self.book.write(admit_default(self.book, record, at=workflow.now()))
         self._show()
         return record.answered
+
+    async def _told(
+        self, gate: Gate[T], record: GateRecord, entry: AnsweredEntry | None
+    ) -> tuple[list[tuple[str, str]], bool]:
+        """
+        Tell the index how the gate was settled; what today's type has against the answer, and whether it fitted then.
+
+        What came by update fits: the validator, which no replay repeats, has
+        asked the type. Whether anything else fits is recorded with the telling,
+        so that a later type does not send a replay another way.
+        """
+        responder = entry.receipt.responder if entry is not None else None
+        if self._listing.steady and (responder is None or responder.door == "update"):
+            self._listing.settled(self._settled(record))
+            return [], True
+        said = entry is not None and entry.answer.failure is None
+        problems = gate.problems(entry.value) if entry is not None and said else []
+        settling = await self._listing.settled_for_certain(self._settled(record, fits=not problems))
+        return problems, settling.fits
 
     async def _ask_again(self, gate: Gate[T], entry: AnsweredEntry, problems: list[tuple[str, str]]) -> Answered[T]:
         """
@@ -359,30 +392,6 @@ class Frame:
             fits=fits,
         )
 
-    def _settle_later(self, settled: SettleGate) -> asyncio.Task[Settling]:
-        """List a gate as it now stands, whoever still waits for it; the end of the run waits for this."""
-
-        async def settle() -> Settling:
-            return Settling.model_validate(await self._local(names.SETTLE_GATE, settled))
-
-        task = asyncio.create_task(settle())
-        self._settling.add(task)
-        task.add_done_callback(self._settling.discard)
-        return task
-
-    async def _local(self, activity: str, argument: BaseModel | None) -> Any:
-        # As plain JSON: an application may have a payload converter that knows nothing of pydantic.
-        given = argument.model_dump(mode="json") if argument else None
-        try:
-            return await workflow.execute_local_activity(activity, given, **_LOCAL)
-        except ValueError as unregistered:
-            # Not a failure of the run: the task is retried until a worker that is set up takes it.
-            msg = f"{unregistered} Give the worker's client GatewrightPlugin(...)."
-            raise RuntimeError(msg) from unregistered
-
-    async def _learn_ledger(self) -> None:
-        self._remember_ledger(Ledger.model_validate(await self._local(names.LEARN_LEDGER, None)).ledger_id)
-
     def _remember_ledger(self, ledger_id: str | None) -> None:
         # The first ledger that the run met is the one it relies on: another one is found out when an effect is called.
         if self.book.ledger_id is None:
@@ -431,9 +440,16 @@ class Frame:
         pipeline = workflow.info().workflow_type
         self.book.write(Opened(at=workflow.now(), pipeline=pipeline, input=given, text=word.text, note=word.note))
 
+    async def handed_over(self) -> None:
+        """This execution ends and the run goes on in another: nothing is to be left untold, or half admitted."""
+        if self._listing.steady:
+            self._desk.held = "the run is about to continue as new"
+            await self._listing.handed_over()
+        await self.settled()
+
     async def settled(self) -> None:
         """Wait until every handler has ended and every gate is listed as it stands."""
-        await workflow.wait_condition(lambda: not self._settling and workflow.all_handlers_finished())
+        await workflow.wait_condition(lambda: not self._listing.busy and workflow.all_handlers_finished())
 
     async def finish(self, standing: Standing, *, reason: str | None = None, output: Any = None) -> None:
         """
@@ -443,6 +459,7 @@ class Frame:
         book, and whatever comes later is refused `frame_closed`.
         """
         shown, _ = kept(output)
+        self._desk.closing = self._listing.steady
         self.book.write(Closed(at=workflow.now(), standing=standing, reason=reason, output=shown))
         self._show()
         await self.settled()
@@ -455,7 +472,7 @@ class Frame:
             reason=reason,
             book=self.book.to_json(),
         )
-        await self._local(names.CLOSE_RUN, closing)
+        await self._listing.closed(closing)
         # What woke in between must end before the run does: a local activity that is cut off holds its task for 10 s.
         await self.settled()
 

@@ -10,7 +10,10 @@ would render it.
 
 import asyncio
 import logging
-from collections.abc import Callable
+import threading
+import time
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from typing import Any
 
@@ -35,30 +38,6 @@ workflow task that carried it is complete.
 """
 
 
-class OpenGate(Word):
-    """A gate that is about to open."""
-
-    workflow_id: str
-    pipeline: str
-    occurrence: Occurrence
-    branch: Branch
-    gate: PinnedGate
-    opened_at: datetime
-
-
-class Opening(Word):
-    """The gate as recorded, and the ledger that the run relies on from now on."""
-
-    gate: PinnedGate
-    ledger_id: str | None = None
-
-
-class Ledger(Word):
-    """Which ledger this worker's store holds."""
-
-    ledger_id: str | None = None
-
-
 class SettleGate(Word):
     """A gate that no longer waits, and why."""
 
@@ -72,6 +51,35 @@ class SettleGate(Word):
     value: JsonValue = None
     receipt_digest: str | None = None
     fits: bool = True
+
+
+SOON = 0.25
+"""After how long a settled gate is listed as such where no local activity has told of it first, in seconds."""
+
+
+class OpenGate(Word):
+    """A gate that is about to open, and those that were settled since the index was last told for certain."""
+
+    workflow_id: str
+    pipeline: str
+    occurrence: Occurrence
+    branch: Branch
+    gate: PinnedGate
+    opened_at: datetime
+    settled: tuple[SettleGate, ...] = ()
+
+
+class Opening(Word):
+    """The gate as recorded, and the ledger that the run relies on from now on."""
+
+    gate: PinnedGate
+    ledger_id: str | None = None
+
+
+class Ledger(Word):
+    """Which ledger this worker's store holds."""
+
+    ledger_id: str | None = None
 
 
 class Settling(Word):
@@ -95,13 +103,15 @@ class CloseRun(Word):
     at: datetime
     reason: str | None = None
     book: dict[str, Any]
+    settled: tuple[SettleGate, ...] = ()
 
 
 class IndexActivities:
     """The local activities over one store; with no store they still pin gates."""
 
-    def __init__(self, store: Store | None) -> None:
+    def __init__(self, store: Store | None, teller: "IndexTeller | None" = None) -> None:
         self._store = store
+        self._teller = teller or IndexTeller(store)
 
     @property
     def all(self) -> list[Callable[..., Any]]:
@@ -112,7 +122,8 @@ class IndexActivities:
     async def open_gate(self, given: dict[str, Any]) -> dict[str, Any]:
         """Pin a gate and list it: `OpenGate` to `Opening`, as JSON."""
         asked = OpenGate.model_validate(given)
-        await self._index(lambda store: store.open_gate(gate_row(asked)))
+        self._teller.told(asked.settled)
+        await self._index(lambda store: open_gate(store, asked))
         opening = Opening(gate=asked.gate, ledger_id=self._store.ledger_id if self._store else None)
         return opening.model_dump(mode="json")
 
@@ -120,25 +131,14 @@ class IndexActivities:
     async def settle_gate(self, given: dict[str, Any]) -> dict[str, Any]:
         """List a gate as it now stands: `SettleGate` to `Settling`, as JSON."""
         settled = SettleGate.model_validate(given)
-        await self._index(
-            lambda store: store.settle_gate(
-                settled.workflow_id,
-                settled.interrupt_id,
-                state=settled.state,
-                at=settled.at,
-                answer_id=settled.answer_id,
-                principal=settled.principal,
-                channel=settled.channel,
-                response=settled.value,
-                receipt_digest=settled.receipt_digest,
-            )
-        )
+        await self._index(lambda store: settle_gate(store, settled))
         return Settling(fits=settled.fits).model_dump(mode="json")
 
     @activity.defn(name=names.CLOSE_RUN)
     async def close_run(self, given: dict[str, Any]) -> None:
         """List a run as over and archive its book (`CloseRun` as JSON): its record outlives Temporal's retention."""
         closing = CloseRun.model_validate(given)
+        self._teller.told(closing.settled)
         await self._index(lambda store: archive_run(store, closing))
 
     @activity.defn(name=names.LEARN_LEDGER)
@@ -159,6 +159,78 @@ class IndexActivities:
         except Exception:
             # Whatever it was, it is no reason to fail a run that is doing well.
             logger.exception("the index was not written (`gatewright reindex` repairs it)")
+
+
+class IndexTeller:
+    """
+    Tells the index of settled gates soon, beside the run: `tell` returns before it is written.
+
+    Nothing of it is certain, and nothing depends on it: the next gate that
+    opens, or the end of the run, tells the same as a local activity. Mostly
+    that comes first, and then there is nothing left to tell.
+    """
+
+    def __init__(self, store: Store | None) -> None:
+        self._store = store
+        self._pending: dict[tuple[str, str], dict[str, Any]] = {}
+        self._lock = threading.Lock()
+        self._telling = False
+        self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="gatewright-index")
+
+    def tell(self, given: dict[str, Any]) -> None:
+        """Take a `SettleGate`, as JSON; it is written by a thread of its own."""
+        if self._store is None:
+            return
+        with self._lock:
+            self._pending[given["workflow_id"], given["interrupt_id"]] = given
+            if not self._telling:
+                self._telling = True
+                self._executor.submit(self._write, self._store)
+
+    def told(self, settled: Iterable[SettleGate]) -> None:
+        """These are written by a local activity, which is certain."""
+        with self._lock:
+            for each in settled:
+                self._pending.pop((each.workflow_id, each.interrupt_id), None)
+
+    def _write(self, store: Store) -> None:
+        while True:
+            # Not at once, when the worker has its hands full with the very answer.
+            time.sleep(SOON)
+            with self._lock:
+                batch, self._pending = self._pending, {}
+                if not batch:
+                    self._telling = False
+                    return
+            for given in batch.values():
+                try:
+                    settle_gate(store, SettleGate.model_validate(given))
+                except StoreError as away:
+                    logger.debug("the index was not told at once: %s", away)
+                except Exception:
+                    logger.exception("the index was not told at once")
+
+
+def settle_gate(store: Store, settled: SettleGate) -> None:
+    """List a gate as it now stands."""
+    store.settle_gate(
+        settled.workflow_id,
+        settled.interrupt_id,
+        state=settled.state,
+        at=settled.at,
+        answer_id=settled.answer_id,
+        principal=settled.principal,
+        channel=settled.channel,
+        response=settled.value,
+        receipt_digest=settled.receipt_digest,
+    )
+
+
+def open_gate(store: Store, asked: OpenGate) -> None:
+    """List a gate as open, and first those that were settled before."""
+    for settled in asked.settled:
+        settle_gate(store, settled)
+    store.open_gate(gate_row(asked))
 
 
 def gate_row(asked: OpenGate) -> GateRow:
@@ -185,6 +257,8 @@ def gate_row(asked: OpenGate) -> GateRow:
 
 def archive_run(store: Store, closing: CloseRun) -> None:
     """List a run as over, whether or not it was started through us, and keep its book."""
+    for settled in closing.settled:
+        settle_gate(store, settled)
     if store.run(closing.workflow_id) is None:
         session, number = SessionKey.of_workflow(closing.workflow_id)
         store.register_run(

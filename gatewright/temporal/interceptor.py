@@ -7,7 +7,7 @@ in the record and its sender gets the verdict and not an error.
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from temporalio import workflow
@@ -25,6 +25,7 @@ from temporalio.worker import (
 from gatewright.effects.interceptor import CALL_HEADER
 from gatewright.protocol.identity import Standing
 
+from . import names
 from .errors import innermost
 from .frame import hosted
 from .opening import said
@@ -32,13 +33,18 @@ from .outbound import called
 
 
 class FrameInterceptor(Interceptor):
-    """The worker interceptor for workflows; one that hosts no frame is left alone."""
+    """
+    The worker interceptor for workflows; one that hosts no frame is left alone.
 
-    def workflow_interceptor_class(
-        self,
-        input: WorkflowInterceptorClassInput,  # noqa: ARG002
-    ) -> type[WorkflowInboundInterceptor]:
+    `tell` is what a frame tells the index with, beside the run.
+    """
+
+    def __init__(self, tell: Callable[[dict[str, Any]], None]) -> None:
+        self._tell = tell
+
+    def workflow_interceptor_class(self, input: WorkflowInterceptorClassInput) -> type[WorkflowInboundInterceptor]:
         """See base class."""
+        input.unsafe_extern_functions[names.EXTERN_TELL] = self._tell
         return _Inbound
 
 
@@ -55,7 +61,7 @@ class _Inbound(WorkflowInboundInterceptor):
             result = await self.next.execute_workflow(input)
         except workflow.ContinueAsNewError:
             # The same run goes on in a fresh execution: nothing is closed.
-            await frame.settled()
+            await frame.handed_over()
             raise
         except (asyncio.CancelledError, Exception) as ended:
             if not _fails_the_run(ended):

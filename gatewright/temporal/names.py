@@ -27,5 +27,17 @@ LEARN_LEDGER: Final = "gatewright_learn_ledger"
 ATTRIBUTE_PIPELINE: Final = "GatewrightPipeline"
 ATTRIBUTE_SESSION: Final = "GatewrightSession"
 
+EXTERN_TELL: Final = "gatewright_tell"
+"""The function of the worker by which a frame tells the index at once, outside the run's history."""
+
+PATCH_STEADY: Final = "gatewright-steady"
+"""Runs that were opened since no command waits for a local activity (`listing.py`)."""
+
+ERROR_BUSY: Final = "GatewrightBusy"
+"""The ApplicationError type with which the validator asks for an answer to be sent again in a moment."""
+
+ERROR_BY_SIGNAL: Final = "GatewrightBySignal"
+"""The ApplicationError type with which the validator asks for an answer to be sent as a signal instead."""
+
 ERROR_REFUSED: Final = "GatewrightRefused"
 """The ApplicationError type with which the validator turns an answer away; its detail is the verdict."""

@@ -25,7 +25,7 @@ from gatewright.store import Store
 
 from . import names
 from .errors import SetupError
-from .index import IndexActivities
+from .index import IndexActivities, IndexTeller
 from .interceptor import FrameInterceptor
 
 STICKY_TIMEOUT = timedelta(seconds=1)
@@ -61,11 +61,12 @@ class GatewrightPlugin(SimplePlugin):
     def __init__(self, store: Store | None = None, *, check: bool = True) -> None:
         self.store = store
         self._check = check
+        teller = IndexTeller(store)
         super().__init__(
             "gatewright",
             data_converter=_converter,
-            interceptors=[FrameInterceptor(), EffectsInterceptor(store)],
-            activities=IndexActivities(store).all,
+            interceptors=[FrameInterceptor(teller.tell), EffectsInterceptor(store)],
+            activities=IndexActivities(store, teller).all,
             workflow_runner=_runner,
         )
 

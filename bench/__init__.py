@@ -1,0 +1,1 @@
+"""Measurements against peers: `python -m bench.answers`. What they show is in docs/bench.md."""
