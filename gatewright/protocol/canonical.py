@@ -93,10 +93,28 @@ def canonical(value: object) -> bytes:
     """
     if (objection := _objection(value, MAX_DEPTH, portable=False)) is not None:
         raise objection.error()
+    if _as_json_has_it(value):
+        return _PLAIN(value).encode()
     try:
         return rfc8785.dumps(cast("Any", value))
     except rfc8785.CanonicalizationError as wrong:
         raise NotJson(str(wrong)) from wrong
+
+
+_PLAIN = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=True, check_circular=False).encode
+
+
+def _as_json_has_it(value: object) -> bool:
+    """
+    Whether `json` writes a value as the RFC does, only many times faster.
+
+    Not floats, and not keys beyond ASCII, which the RFC sorts by UTF-16.
+    """
+    if type(value) is dict:
+        return all(key.isascii() and _as_json_has_it(part) for key, part in value.items())
+    if type(value) is list:
+        return all(map(_as_json_has_it, value))
+    return type(value) is not float
 
 
 def digest(value: object) -> str:

@@ -1,9 +1,10 @@
 """
 Record the histories that must replay for ever: `make histories`.
 
-Each scenario is played on a real server and its history written beside this
-file. A history is replaced only on purpose: one that no longer replays means
-that a release would break runs that are paused today.
+Each scenario is played on a real server and its history written into the folder
+of today's series. A series is begun with every change of what a run commands
+(`workflow.patched`), and an earlier one is never recorded again: a history that
+no longer replays means that a release would break runs that are paused today.
 """
 
 import asyncio
@@ -30,6 +31,8 @@ from tests.temporal.conversation import Conversation
 from workflows import DatasetRelease
 
 HERE = Path(__file__).parent
+SERIES = HERE / "steady"
+"""Runs that were opened since no command waits for a local activity; `first` are those before."""
 ROOT = HERE.parents[1]
 SCENARIOS: dict[str, Callable[[GateClient], Awaitable[Conversation]]] = {}
 
@@ -203,7 +206,7 @@ async def record() -> None:
             run = await play(gates)
             history = json.loads((await run.handle.fetch_history()).to_json())
             clean = neutral(history, {folder: "/srv/gatewright", str(ROOT): "/opt/gatewright"})
-            (HERE / f"{name}.json").write_text(json.dumps(clean, indent=1) + "\n")
+            (SERIES / f"{name}.json").write_text(json.dumps(clean, indent=1) + "\n")
             print(f"{name}: {len(clean['events'])} events")
 
 

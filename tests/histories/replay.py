@@ -18,8 +18,8 @@ HERE = Path(__file__).parent
 
 async def histories() -> AsyncIterator[WorkflowHistory]:
     """The recorded ones, by name."""
-    for path in sorted(HERE.glob("*.json")):
-        yield WorkflowHistory.from_json(path.stem, path.read_text())
+    for path in sorted(HERE.glob("*/*.json")):
+        yield WorkflowHistory.from_json(f"{path.parent.name}/{path.stem}", path.read_text())
 
 
 async def main() -> int:

@@ -13,7 +13,7 @@ from temporalio.worker import Replayer
 from gatewright.temporal import Frame, Gate, GatewrightPlugin
 
 HERE = Path(__file__).parent
-NAMES = sorted(path.stem for path in HERE.glob("*.json"))
+NAMES = sorted(f"{path.parent.name}/{path.stem}" for path in HERE.glob("*/*.json"))
 
 
 @pytest.mark.parametrize("seed", ["0", "1", "31337"])
@@ -51,7 +51,7 @@ class AnotherPipeline:
 
 async def test_a_history_that_does_not_fit_is_found_out() -> None:
     """The replay can fail: another pipeline under a recorded one's name diverges."""
-    recorded = (HERE / "the_first_of_two_gates.json").read_text().replace('"FirstOfTwo"', '"Quick"')
+    recorded = (HERE / "first" / "the_first_of_two_gates.json").read_text().replace('"FirstOfTwo"', '"Quick"')
     history = WorkflowHistory.from_json("another", recorded)
     replayer = Replayer(workflows=[AnotherPipeline], plugins=[GatewrightPlugin()])
 

@@ -13,6 +13,7 @@ from enum import Enum
 from typing import Any
 
 import pytest
+import rfc8785
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field, RootModel
@@ -286,3 +287,20 @@ class TestPlain:
     def test_json_is_shown_as_it_is(self, value: Any) -> None:
         """Portable JSON needs no rendering."""
         assert canonical(value) == canonical(plain(value))
+
+
+_ANY = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-MAX_SAFE_INTEGER, MAX_SAFE_INTEGER)
+    | st.text()
+    | st.floats(allow_nan=False, allow_infinity=False),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@given(_ANY)
+@settings(max_examples=400)
+def test_the_quick_way_writes_what_the_rfc_s_own_library_does(value: Any) -> None:
+    assert canonical(value) == rfc8785.dumps(value)
