@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test check lint types rooms wheel storm crash-steps bench histories lock clean
+.PHONY: demo test check lint types rooms wheel storm crash-steps bench screenshots histories lock clean
 .DEFAULT_GOAL := test
 
 # The lock holds names, versions and hashes; where the files come from is pip's configuration.
@@ -44,6 +44,10 @@ crash-steps: $(READY) ## kill -9 of the worker in every step and at every gate
 
 bench: $(READY) ## answers timed beside bare Temporal, temporalio-google-adk and ADK; ARGS=--quick for under two minutes
 	$(BIN)/python -m bench.answers $(ARGS)
+
+screenshots: $(READY) ## ADK's own UI at our gates, for the documentation (needs Chromium)
+	mkdir -p docs/images
+	GATEWRIGHT_SCREENSHOTS=docs/images $(BIN)/python -m pytest -p no:randomly tests/server/test_ui.py
 
 histories: $(READY) ## record the histories under tests/histories anew (a protocol change)
 	$(BIN)/python -m tests.histories.record

@@ -1,12 +1,20 @@
-"""ADK's developer UI, unchanged, in a real browser: what a person does with it at a gate, over our server."""
+"""
+ADK's developer UI, unchanged, in a real browser: what a person does with it at a gate, over our server.
 
+With `GATEWRIGHT_SCREENSHOTS=docs/images` the pictures of the documentation are
+taken on the way (`make screenshots`).
+"""
+
+import asyncio
+import os
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 from playwright.async_api import Page, async_playwright, expect
 
 from tests.server.conftest import Served
-from tests.server.pipelines import COUNTED
+from tests.server.pipelines import COUNTED, RELEASED
 from tests.temporal.test_ui import CHROMIUM, FLAGS
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium: apt-get install chromium")
@@ -17,8 +25,25 @@ async def page() -> AsyncIterator[Page]:
     """A page of a browser of its own."""
     async with async_playwright() as play:
         browser = await play.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield await browser.new_page(viewport={"width": 1400, "height": 1000})
+        page = await browser.new_page(viewport={"width": 1280, "height": 800})
+        # Fonts and icons of the bundle are elsewhere, and nothing here leaves the machine.
+        await page.route(lambda url: "127.0.0.1" not in url, lambda route: route.abort())
+        yield page
         await browser.close()
+
+
+async def shoot(page: Page, name: str) -> None:
+    """Take a picture for the documentation, where that is wanted."""
+    if folder := os.environ.get("GATEWRIGHT_SCREENSHOTS"):
+        await asyncio.sleep(1)  # what moves has come to rest
+        await page.screenshot(path=Path(folder) / f"adk-{name}.png")
+
+
+async def say(page: Page, words: str) -> None:
+    """Type into the chat box and send it."""
+    box = page.locator("textarea").last
+    await box.fill(words)
+    await box.press("Enter")
 
 
 async def test_a_gate_is_answered_in_adks_own_ui(page: Page, serving: Served) -> None:
@@ -30,9 +55,11 @@ async def test_a_gate_is_answered_in_adks_own_ui(page: Page, serving: Served) ->
     await box.press("Enter")
     await expect(page.get_by_text("Which name?")).to_be_visible(timeout=15_000)
     await expect(page.get_by_text("? naming")).to_be_visible()
+    await shoot(page, "gate")
 
     await page.get_by_role("button", name="Submit").click()
     await expect(page.get_by_text("not accepted: Validation failed for interrupt naming")).to_be_visible(timeout=15_000)
+    await shoot(page, "refused")
     name = page.get_by_role("textbox").and_(page.locator("input")).last
     await name.fill("atlas")
     await page.get_by_role("button", name="Submit").click()
@@ -68,4 +95,42 @@ async def test_text_at_a_gate_is_told_to_whoever_typed_it(page: Page, serving: S
         await expect(page.get_by_text("Approve the plan?")).to_be_visible(timeout=15_000)
 
     await expect(page.get_by_text("is open (it waits at review)").first).to_be_visible(timeout=15_000)
+    await shoot(page, "text")
     assert 1 == COUNTED[words]
+
+
+async def test_each_round_of_a_loop_has_its_form_and_a_reload_keeps_both(page: Page, serving: Served) -> None:
+    """adk-python#5617: with one id for every round, ADK's UI shows no second form, live or after a reload."""
+    words = f"ui-loop {serving.url}"
+    await page.goto(f"{serving.url}/dev-ui/?app=planned")
+    await say(page, words)
+    chips = page.get_by_role("button", name="adk_request_input")  # one for each gate, one for each answer
+    await expect(chips).to_have_count(1, timeout=15_000)
+    await page.get_by_role("button", name="Submit").click()  # not ticked: no
+    await expect(chips).to_have_count(3, timeout=15_000)
+    await expect(page.get_by_text("Approve the plan?")).to_be_visible()
+
+    await page.reload()
+    await expect(page.get_by_text("Approve the plan?")).to_be_visible(timeout=15_000)
+    await expect(chips).to_have_count(3)
+    await shoot(page, "reloaded")
+    await page.get_by_role("checkbox").first.check()
+    await page.get_by_role("button", name="Submit").click()
+    await expect(page.get_by_text("approved by user")).to_be_visible(timeout=15_000)
+    assert 1 == COUNTED[words]
+
+
+async def test_a_closed_page_stops_nothing(page: Page, serving: Served) -> None:
+    """W03: stock ADK cancels the run when the stream is cut; here only the looking on ends."""
+    words = f"ui-stop {serving.url}"
+    await page.goto(f"{serving.url}/dev-ui/?app=held")
+    await say(page, words)
+    await expect(page.get_by_text("Begin?")).to_be_visible(timeout=15_000)
+    await page.get_by_role("button", name="Submit").click()
+    await asyncio.sleep(1)  # the step holds, and the stream is open
+    there = page.url
+    await page.goto("about:blank")
+    RELEASED[words].set()
+
+    await page.goto(there)
+    await expect(page.get_by_text("Well?")).to_be_visible(timeout=15_000)
