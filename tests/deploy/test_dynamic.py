@@ -17,8 +17,9 @@ from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Worker
 
 from gatewright.store import Store
-from gatewright.temporal import GatewrightPlugin
+from gatewright.temporal import GateClient, GatewrightPlugin
 from tests.conftest import ATTRIBUTES, binary
+from tests.temporal.conversation import Conversation
 from tests.temporal.pipelines import Quick
 
 FILE = Path(__file__).parents[2] / "deploy" / "temporal" / "dynamic.yaml"
@@ -61,7 +62,9 @@ async def send(client: Client, run: str, size: int) -> Any:
 
 
 @pytest.mark.parametrize("size", [1_998_000, 2_005_000, 2_200_000, 3_000_000])
-async def test_the_next_answer_waits_for_no_oversized_update(configured: Client, queue: str, size: int) -> None:
+async def test_the_next_answer_waits_for_no_oversized_update(
+    configured: Client, store: Store, queue: str, size: int
+) -> None:
     """
     Each is refused, by the run up to the bound and by the server beyond it, and the good answer counts at once.
 
@@ -70,6 +73,7 @@ async def test_the_next_answer_waits_for_no_oversized_update(configured: Client,
     run = f"oversized-{size}"
     async with Worker(configured, task_queue=queue, workflows=[Quick]):
         handle = await configured.start_workflow(Quick.run, id=run, task_queue=queue)
+        await Conversation(GateClient(configured, store, task_queue=queue), run).opened("go")
         if size < 2_000_000:
             answered = await send(configured, run, size)
             assert "too_large" in answered.outcome.failure.message
