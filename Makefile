@@ -18,7 +18,7 @@ $(READY): requirements.lock pyproject.toml
 demo: $(READY) ## run the dataset release on the bundled sample, from an embedded Temporal server to a Parquet file
 	$(BIN)/gatewright demo
 
-test: $(READY) ## every test, under 12 minutes on two cores; ARGS="tests/protocol" runs a part
+test: $(READY) ## every test, under 14 minutes on two cores; ARGS="tests/protocol" runs a part
 	$(BIN)/python -m pytest $(ARGS)
 
 check: lint types rooms wheel ## what a machine can see without running a pipeline

@@ -13,7 +13,7 @@ from tests.server.fuzz_hooks import GATE, SESSION, USER
 from tests.server.pipelines import COUNTED
 from tests.server.talk import Talk, answer, text
 
-SECONDS = int(os.environ.get("GATEWRIGHT_FUZZ", "40"))
+SECONDS = int(os.environ.get("GATEWRIGHT_FUZZ", "20"))
 """For how long; all endpoints are tried where it is longer than a minute."""
 
 TALKING = r"^/(run|run_sse|apps/[^/]+/users/[^/]+/sessions(/[^/]+)?)$"

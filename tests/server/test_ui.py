@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from playwright.async_api import Page, async_playwright, expect
+from playwright.async_api import Locator, Page, async_playwright, expect
 
 from tests.server.conftest import Served
 from tests.server.pipelines import COUNTED, RELEASED
@@ -46,6 +46,11 @@ async def say(page: Page, words: str) -> None:
     await box.press("Enter")
 
 
+def form(page: Page, words: str) -> Locator:
+    """The gate's form that says these words, with its fields and its button."""
+    return page.get_by_text(words).last.locator("xpath=ancestor::*[.//button[contains(., 'Submit')]][1]")
+
+
 async def test_a_gate_is_answered_in_adks_own_ui(page: Page, serving: Served) -> None:
     """A blank form is refused and comes back; the good answer counts; after a reload everything is still there."""
     words = f"ui {serving.url}"
@@ -60,9 +65,9 @@ async def test_a_gate_is_answered_in_adks_own_ui(page: Page, serving: Served) ->
     await page.get_by_role("button", name="Submit").click()
     await expect(page.get_by_text("not accepted: Validation failed for interrupt naming")).to_be_visible(timeout=15_000)
     await shoot(page, "refused")
-    name = page.get_by_role("textbox").and_(page.locator("input")).last
-    await name.fill("atlas")
-    await page.get_by_role("button", name="Submit").click()
+    again = form(page, "not accepted: Validation failed for interrupt naming")
+    await again.get_by_role("textbox").fill("atlas")
+    await again.get_by_role("button", name="Submit").click()
     await expect(page.get_by_text("named atlas by user")).to_be_visible(timeout=15_000)
     await page.reload()
     await expect(page.get_by_text("named atlas by user")).to_be_visible(timeout=15_000)
@@ -79,8 +84,9 @@ async def test_a_refused_form_is_there_again_after_a_reload(page: Page, serving:
     await expect(page.get_by_text("not accepted")).to_be_visible(timeout=15_000)
     await page.reload()
     await expect(page.get_by_text("Which name?")).to_be_visible(timeout=15_000)
-    await page.get_by_role("textbox").and_(page.locator("input")).last.fill("globe")
-    await page.get_by_role("button", name="Submit").click()
+    again = form(page, "Which name?")
+    await again.get_by_role("textbox").fill("globe")
+    await again.get_by_role("button", name="Submit").click()
     await expect(page.get_by_text("named globe by user")).to_be_visible(timeout=15_000)
 
 
