@@ -231,8 +231,10 @@ class Renderer:
             return
         parts: list[Any] = [part]
         beside: Any = (entry.note or {}).get("beside")
-        for position, other in beside or ():
-            parts.insert(position, other)
+        for each in beside if isinstance(beside, list) else ():
+            # As `read` wrote it; a note may come from anybody who may call Temporal.
+            if isinstance(each, list) and len(each) == 2 and isinstance(each[0], int) and isinstance(each[1], dict):
+                parts.insert(each[0], each[1])
         self._held = self._user_event(cursor, entry.at, entry.note, {"parts": parts, "role": "user"})
 
     def _performed(self, entry: Performed, cursor: int) -> Iterator[Event]:

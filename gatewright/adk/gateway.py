@@ -8,12 +8,13 @@ so that a client that goes away changes nothing (W03 to W05).
 import asyncio
 import time
 from collections.abc import AsyncGenerator
+from contextlib import suppress
 from typing import Any
 from uuid import uuid4  # noqa: TID251 - an event that is never kept has an id of its own
 
 from gatewright.protocol.entries import Answered
 from gatewright.protocol.identity import BranchPath
-from gatewright.store import RUN_CLOSED
+from gatewright.store import RUN_CLOSED, StoreError
 from gatewright.temporal.errors import NoWorkerError
 from gatewright.temporal.reading import now
 from gatewright.temporal.views import TranscriptPage
@@ -86,7 +87,9 @@ class Gateway(Turns):
                     cursor, wait = page.next, FIRST_LOOK
                     continue
             if wait >= LAST_LOOK and not await self.client.running(accepted.workflow_id):
-                # It ended in a way that its book does not know of.
+                # It ended in a way that its book does not know of: nor does the store, until it is told.
+                if run := await asyncio.to_thread(self.store.run, accepted.workflow_id):
+                    await self.client.still_open(run)
                 raise RunFailed("RunEnded: it was terminated, or timed out", workflow_id=accepted.workflow_id)
             await asyncio.sleep(wait)
             wait = min(wait * SLOWER, LAST_LOOK)
@@ -109,7 +112,8 @@ class Gateway(Turns):
         """
         if not rejection.armed or rejection.workflow_id is None:
             return []
-        async with reported():
+        rows = []
+        with suppress(StoreError):
             rows = await asyncio.to_thread(self.store.gates, run=rejection.workflow_id, states={"open"})
         shown: list[dict[str, Any]] = []
         for row in rows:

@@ -56,7 +56,8 @@ def initial_event(position: int, given: Mapping[str, Any], at: datetime) -> Even
     content = given.get("content")
     try:
         said = types.Content.model_validate(content) if content else None
-    except ValidationError as wrong:
+    except (ValueError, AttributeError, TypeError) as wrong:
+        # google-genai's own validators stumble over some odd values.
         raise Rejection(
             "unreadable", f"Session initialization event {position}: {brief(wrong)}", todo="Mend the event."
         ) from wrong

@@ -8,6 +8,7 @@ asked (ids of several runs, a message that is none) is rejected here.
 
 import asyncio
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -20,19 +21,19 @@ from gatewright.protocol.canonical import NotJson, canonical, digest, plain
 from gatewright.protocol.entries import Refused
 from gatewright.protocol.errors import IdentityError
 from gatewright.protocol.identity import Occurrence
-from gatewright.store import RUN_OPEN, Conversation, RefusalRow, RunRecord
+from gatewright.store import RUN_OPEN, Conversation, RefusalRow, RunRecord, StoreError
 from gatewright.temporal import GateClient
 from gatewright.temporal.errors import SessionBusyError
 from gatewright.temporal.opening import OpeningWord
 from gatewright.temporal.reading import now
 from gatewright.temporal.views import Delivered
 
-from .apps import App
+from .apps import App, text
 from .messages import Reply, Text, read
 from .names import invocation_id, is_alias, without_alias
 from .rejection import MISSING_ID, MIXED, Rejection, refused, several_invocations, unknown_ids
 from .sessions import Sessions
-from .shapes import brief, delta_of, open_gates, reported, session_key, state_of
+from .shapes import brief, open_gates, reported, session_key, state_of
 
 MAX_KEY = 150
 """The longest idempotency key, in characters: it becomes part of an opening's or an answer's id."""
@@ -127,7 +128,9 @@ class Turns(Sessions):
         accepted = await (
             self._replied(talk, turn, said) if isinstance(said, Reply) else self._opened(app, talk, turn, said)
         )
-        await asyncio.to_thread(self.store.touch_conversation, talk.session, at=now())
+        with suppress(StoreError):
+            # The turn counts, whether or not the listing learns of it.
+            await asyncio.to_thread(self.store.touch_conversation, talk.session, at=now())
         return accepted
 
     # Opening
@@ -143,9 +146,7 @@ class Turns(Sessions):
         if self.on_text == "refuse" and turn.key is None and (busy := await self._open_run(talk)):
             # Said before the text is looked at: "yes" at a gate is no bad opening, it is no opening.
             raise await self._busy(busy.workflow_id, "text would open another beside it")
-        state = dict(talk.state)
-        for each in await self._remarked(talk):
-            state |= delta_of(each)
+        state = {} if app.opens is text else (await self._session(talk, await self._runs(talk)))["state"]
         try:
             given = app.opens(said.words, state | (turn.state_delta or {}))
         except ValueError as wrong:
@@ -156,7 +157,8 @@ class Turns(Sessions):
                 app.pipeline,
                 given,
                 session=talk.session,
-                opening_id=turn.key,
+                # A session that was deleted and made anew knows nothing of the keys before.
+                opening_id=f"{talk.after}:{turn.key}" if turn.key and talk.after else turn.key,
                 on_text=self.on_text,
                 task_queue=app.task_queue,
                 word=OpeningWord(text=said.words, note=note),
@@ -303,7 +305,8 @@ class Turns(Sessions):
             recorded_by="client",
             detail=rejection.body(),
         )
-        async with reported():
+        with suppress(StoreError):
+            # What is told is the refusal, also where nobody can note it.
             await asyncio.to_thread(self.store.record_refusal, row)
 
 

@@ -63,6 +63,10 @@ class Runs(Room):
                     f"{run.workflow_id} is still {run.standing}; answer its gates, or close it first", run
                 )
             number = _last_number(connection, session) + 1
+            # A session that was deleted meanwhile is there again, with this run alone.
+            talks = schema.conversations
+            again = update(talks).where(talks.c.session_path == session.path, talks.c.deleted.is_(True))
+            connection.execute(again.values(deleted=False, after=number - 1, created_at=at, updated_at=at))
             run = RunRecord(
                 workflow_id=session.workflow_id(number),
                 session=session,

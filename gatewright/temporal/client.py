@@ -32,7 +32,7 @@ from gatewright.protocol.book import Book
 from gatewright.protocol.canonical import digest, plain
 from gatewright.protocol.entries import Objection, Refusal, Refused
 from gatewright.protocol.identity import Standing
-from gatewright.store import RefusalRow, RunRecord, SessionKey, SessionOpen, Store, StoreError
+from gatewright.store import RUN_OPEN, RefusalRow, RunRecord, SessionKey, SessionOpen, Store, StoreError
 
 from . import names
 from .errors import NoWorkerError, ServerUnavailableError, SessionBusyError, SetupError, UnknownRunError
@@ -110,7 +110,8 @@ class GateClient(IndexKeeper):
         """
         Open a run of `pipeline`, the next of its session.
 
-        `word` is what its opener said, for the transcript. The same
+        `word` is what its opener said, for the transcript; where there is one, it
+        and not the input tells a repeated opening from another. The same
         `opening_id` finds the run that it opened before. While a run of the
         session is open, `SessionBusyError` names it and its gates
         (`on_text="open"` opens another beside it, as ADK does).
@@ -118,7 +119,8 @@ class GateClient(IndexKeeper):
         key = session or SessionKey(app=pipeline, user="user", session=uuid4().hex[:12])
         opening = opening_id or uuid4().hex
         queue = task_queue or self._task_queue
-        record, created = await self._allocate(key, opening, pipeline, queue, input, on_text)
+        given = input if word is None else word.model_dump(mode="json")
+        record, created = await self._allocate(key, opening, pipeline, queue, given, on_text)
         if record.standing == "failed" and not record.first_execution_run_id:
             msg = f"the opening {opening!r} of {record.workflow_id} failed ({record.reason}); open it under another opening id"
             raise UnknownRunError(msg)
@@ -323,6 +325,10 @@ class GateClient(IndexKeeper):
             await self._record_refusal(workflow_id, _never(said, f"there is no run {workflow_id}"))
             msg = f"there is no run {workflow_id}, neither in Temporal nor in the archive. `gatewright gates` lists what is open."
             raise UnknownRunError(msg)
+        record = await asyncio.to_thread(self.store.run, workflow_id)
+        if described is not None and record is not None and record.standing in RUN_OPEN:
+            # It ended behind the store's back.
+            await self._catch_up(workflow_id, described.status, described.close_time)
         evidence = Evidence(size=size, door="client")
         ruling = admit(await self._closed_book(workflow_id), said, evidence, at=now())
         await self._record_refusal(workflow_id, ruling)

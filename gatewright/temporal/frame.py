@@ -63,6 +63,9 @@ from .views import book_part
 T = TypeVar("T")
 R = TypeVar("R")
 
+UNTOLD = "untold"
+"""Where a carried book holds what the index is still to be told."""
+
 MAX_ECHO = 2_000
 """How many characters of an answer that no longer fits are shown to whoever is asked again."""
 
@@ -113,6 +116,7 @@ class Frame:
         self._calls = 0
         """How many steps and effects run now."""
         self._listing = Listing()
+        self._listing.carried((carried or {}).get(UNTOLD, ()))
         self._desk.busy = lambda: bool(self._calls) or self._listing.busy
         self._desk.typed = self._listing.steady
         self._orphans = {record.interrupt_id for record in self.book.open}
@@ -250,7 +254,7 @@ class Frame:
         Call it after `workflow.wait_condition(workflow.all_handlers_finished)`
         and hand it to the next execution's `Frame(carried=...)`.
         """
-        return self.book.compacted().to_json()
+        return {**self.book.compacted().to_json(), UNTOLD: self._listing.carry()}
 
     # Opening and waiting
 
@@ -369,7 +373,8 @@ class Frame:
 
     def _carried_over(self, gate: Gate[T]) -> GateRecord | None:
         """The gate of this name that was open when the run continued as new: asking for it again goes on waiting there."""
-        for record in self.book.open:
+        for record in self.book.gates.values():
+            # Perhaps answered already, in the first task of this execution.
             if record.interrupt_id in self._orphans and record.occurrence.gate == gate.name:
                 self._orphans.discard(record.interrupt_id)
                 self._desk.known[record.interrupt_id] = gate
@@ -442,10 +447,10 @@ class Frame:
 
     async def handed_over(self) -> None:
         """This execution ends and the run goes on in another: nothing is to be left untold, or half admitted."""
-        if self._listing.steady:
-            self._desk.held = "the run is about to continue as new"
-            await self._listing.handed_over()
-        await self.settled()
+        self._desk.held = "the run is about to continue as new" if self._listing.steady else ""
+        if self._listing.busy or not workflow.all_handlers_finished():
+            # Not otherwise: what is admitted from now on is not in the book that was carried.
+            await self.settled()
 
     async def settled(self) -> None:
         """Wait until every handler has ended and every gate is listed as it stands."""

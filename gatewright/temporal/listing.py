@@ -21,7 +21,7 @@ began: they wait.
 """
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
@@ -87,11 +87,13 @@ class Listing:
         ask = self._remote if self.steady else self._local
         return Ledger.model_validate(await ask(names.LEARN_LEDGER, None)).ledger_id
 
-    async def handed_over(self) -> None:
-        """Tell for certain what was not, before the run goes on in another execution."""
-        for settled in tuple(self._untold):
-            await self._remote(names.SETTLE_GATE, settled)
-        self._untold = []
+    def carry(self) -> list[dict[str, Any]]:
+        """What the next execution of the run has to tell."""
+        return [settled.model_dump(mode="json") for settled in self._untold]
+
+    def carried(self, untold: Iterable[Any]) -> None:
+        """Take over what the execution before had to tell."""
+        self._untold += [SettleGate.model_validate(each) for each in untold]
 
     async def closed(self, closing: CloseRun) -> None:
         """List the run as over, and archive its book."""

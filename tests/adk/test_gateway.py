@@ -2,11 +2,13 @@
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from google.genai import types
 
 from gatewright.adk import Gateway, Rejection, RunFailed
+from gatewright.protocol import Answer, Message
 from gatewright.temporal import GateClient
 from tests.adk.conversing import Talk, gists, response, text
 from tests.adk.pipelines import RUNS, apps
@@ -484,3 +486,65 @@ async def test_without_a_worker_nothing_is_lost_and_the_client_is_told(
     assert (rejected.value.code, rejected.value.status) == ("no_worker", 503)
     with pytest.raises(Rejection, match="session is open"):
         await gated.submit(text("x"))
+
+
+async def test_a_note_of_any_shape_spoils_no_session(talk: Begin) -> None:
+    """It may come from anybody who may call Temporal."""
+    gated = talk("gated")
+    await gated.begin()
+    accepted = await gated.submit(text("x"))
+    await gated.say(invocation_id=accepted.invocation)
+    odd = {"beside": [["x", {}], 5, [0, {"text": "hi"}]], "custom_metadata": 3, "state_delta": [1]}
+    answer = Answer(interrupt_id="plan-gate-1", response=GOOD)
+
+    await gated.gateway.client.answer(accepted.workflow_id, Message(answers=(answer,), note=odd))
+
+    said = [event for event in (await gated.read())["events"] if event["author"] == "user"]
+    assert [next(iter(part)) for part in said[1]["content"]["parts"]] == ["text", "functionResponse"]
+
+
+async def test_a_key_stays_the_same_opening_although_the_state_changed(
+    talk: Begin, gates: GateClient, queue: str
+) -> None:
+    """What was said tells a repeat, not what the app makes of it."""
+    named = Gateway(gates, [replace(app, opens=lambda words, state: f"{words} {state}") for app in apps(queue)])
+    gated = talk("gated", gateway=named)
+    await gated.begin(state={"a": 1})
+
+    first = await gated.say(text("x"), key="k")
+    await named.patch_session(gated.app, gated.user, gated.session, {"a": 2})
+
+    assert await gated.say(text("x"), key="k") == first
+    assert first[0]["output"] == {"plan": "plan for x {'a': 1}", "rows": 3}
+    with pytest.raises(Rejection) as rejected:
+        await gated.submit(text("x"), key="k", state_delta={"other": True})
+    assert rejected.value.code == "conflict"
+
+
+async def test_an_app_opens_with_what_the_runs_before_made_of_the_state(
+    talk: Begin, gates: GateClient, queue: str
+) -> None:
+    """Also with what the pipeline itself wrote."""
+    named = Gateway(gates, [replace(app, opens=lambda _words, state: str(sorted(state))) for app in apps(queue)])
+    gated = talk("gated", gateway=named)
+    await gated.begin(state={"a": 1})
+    await gated.say(text("x"))
+    await gated.say(response("plan-gate-1", GOOD), state_delta={"who": "me"})
+    await gated.say(response("name-gate-1", "n"))
+
+    assert (await gated.say(text("x")))[0]["output"]["plan"] == "plan for ['a', 'profiled', 'who']"
+
+
+async def test_a_run_that_was_terminated_is_over_for_the_session_too(talk: Begin) -> None:
+    """Temporal tells nobody; whoever comes next finds out."""
+    gated = talk("gated")
+    await gated.begin()
+    accepted = await gated.submit(text("x"))
+    await gated.say(invocation_id=accepted.invocation)
+    await gated.gateway.client.client.get_workflow_handle(accepted.workflow_id).terminate("by hand")
+
+    with pytest.raises(Rejection, match="the run is abandoned") as rejected:
+        await gated.submit(response("plan-gate-1", GOOD))
+
+    assert (rejected.value.code, rejected.value.open) == ("frame_closed", [])
+    assert gists((await gated.read())["events"])[-1] == "gated@1!RUN_ABANDONED"

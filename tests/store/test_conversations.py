@@ -114,3 +114,17 @@ def test_what_is_said_outside_runs_is_bounded(store: Store, monkeypatch: pytest.
 
     with pytest.raises(StoreError, match="takes no more"):
         store.remark(SESSION, {"n": 3}, at=later())
+
+
+def test_a_run_that_is_opened_in_a_deleted_session_brings_it_back(store: Store) -> None:
+    """Text and a deletion at one moment: an open run whose session is gone could be answered by nobody."""
+    store.create_conversation(SESSION, state={"a": 1}, at=NOON)
+    allocate(store)
+    store.close_run(RUN, standing="completed", at=later())
+    store.delete_conversation(SESSION, at=later(2))
+
+    allocate(store, opening_id="o2", at=later(3))
+
+    found = store.conversation(SESSION)
+    assert found is not None
+    assert (found.after, found.state) == (1, {})

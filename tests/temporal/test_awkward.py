@@ -1,5 +1,6 @@
 """Awkward moments and unusual applications: found by somebody who tried to break it, each stated once and for all."""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from temporalio.converter import DataConverter, DefaultPayloadConverter
 from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Worker
 
-from gatewright.protocol import Refusal
+from gatewright.protocol import Admitted, Refusal
 from gatewright.store import SessionKey, Store
 from gatewright.temporal import Delivered, GateClient, GatewrightPlugin, NoWorkerError, SetupError
 from tests.conftest import ATTRIBUTES, binary
@@ -220,3 +221,20 @@ async def test_a_store_that_does_not_know_temporals_runs_adopts_none_of_them(
             second = await gates.start("Reviewed", "other", session=key, on_text="open")
 
         assert second.workflow_id == key.workflow_id(2)
+
+
+@pytest.mark.parametrize("pause", [0.0, 0.01, 0.03, 0.1])
+async def test_what_is_answered_while_the_run_continues_as_new_counts_once(
+    open_run: Any, working: Any, pause: float
+) -> None:
+    """Before the new execution has asked again, and by the door that needs no worker: the answer is neither lost nor asked for anew."""
+    async with working(ALL, STEPS):
+        run = await open_run("CarriesOpen")
+        await run.opened("side")
+        await run.admitted("roll", True)
+        await asyncio.sleep(pause)
+        ruling = await run.say("side", "S", answer_id="side-answer", signal=True)
+
+        assert isinstance(ruling, Admitted), ruling
+        assert await run.result() == "side S"
+        assert [receipt.number for receipt in (await run.gates.receipts(run.id)).receipts][-1] == 2
