@@ -189,8 +189,9 @@ async def test_apps_of_a_module_are_served_from_the_current_folder(environment: 
 
 
 async def documented(kind: str, url: str) -> str:
-    """What the last example of docs/adk.md in this language prints."""
-    example = re.findall(rf"```{kind}\n(.*?)```", (ROOT / "docs" / "adk.md").read_text(), re.DOTALL)[-1]
+    """What the example of docs/adk.md in this language that talks to `URL` prints."""
+    examples = re.findall(rf"```{kind}\n(.*?)```", (ROOT / "docs" / "adk.md").read_text(), re.DOTALL)
+    example = next(each for each in reversed(examples) if "URL" in each)
     command = ["bash", "-e", "-c"] if kind == "sh" else [sys.executable, "-c"]
     ran = await asyncio.create_subprocess_exec(
         *command, example, cwd=ROOT, env=os.environ | {"URL": url}, stdout=asyncio.subprocess.PIPE
