@@ -1,168 +1,142 @@
-"""ADK's developer UI over our server: what a person does with it at the gates of ADK's own samples."""
+"""
+ADK's developer UI, unchanged, in a real browser: what a person does with it at a gate, over our server.
+
+With `GATEWRIGHT_SCREENSHOTS=docs/images` the pictures of the documentation are
+taken on the way (`make screenshots`).
+"""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
-from uuid import uuid4
+import os
+from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
-from playwright.async_api import Browser, expect
-from temporalio.client import Client
+from playwright.async_api import Locator, Page, async_playwright, expect
 
-from gatewright.temporal import GateClient
-from tests.adk.pipelines import RUNS
 from tests.server.conftest import Served
-from tests.server.ui import MISSING, PATIENCE, DevUI, browsing, serving_samples
+from tests.server.pipelines import COUNTED, RELEASED
+from tests.temporal.test_ui import CHROMIUM, FLAGS
 
-pytestmark = pytest.mark.skipif(bool(MISSING), reason=MISSING)
-
-BLANK = "Validation failed for interrupt g: $.name: got null, wanted text"
-
-
-@pytest.fixture(scope="module")
-async def browser() -> AsyncIterator[Browser]:
-    """One browser for all pages."""
-    async with browsing() as opened:
-        yield opened
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium: apt-get install chromium")
 
 
 @pytest.fixture
-async def samples(client: Client, gates: GateClient, queue: str) -> AsyncIterator[Served]:
-    """The samples, served."""
-    async with serving_samples(client, gates, queue) as running:
-        yield running
+async def page() -> AsyncIterator[Page]:
+    """A page of a browser of its own."""
+    async with async_playwright() as play:
+        browser = await play.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        page = await browser.new_page(viewport={"width": 1280, "height": 800})
+        # Fonts and icons of the bundle are elsewhere, and nothing here leaves the machine.
+        await page.route(lambda url: "127.0.0.1" not in url, lambda route: route.abort())
+        yield page
+        await browser.close()
 
 
-@pytest.fixture
-async def ui(browser: Browser, samples: Served) -> AsyncIterator[DevUI]:
-    """A page of ADK's UI; nothing that it asked for was an error, and nothing in it broke."""
-    shown = await DevUI.begin(browser, samples.url)
-    yield shown
-    await shown.page.close()
-    assert not shown.trouble
+async def shoot(page: Page, name: str) -> None:
+    """Take a picture for the documentation, where that is wanted."""
+    if folder := os.environ.get("GATEWRIGHT_SCREENSHOTS"):
+        await asyncio.sleep(1)  # what moves has come to rest
+        await page.screenshot(path=Path(folder) / f"adk-{name}.png")
 
 
-@pytest.fixture
-def words() -> str:
-    """A text that opens this test's run and no other's."""
-    return f"orders {uuid4().hex[:8]}"
+async def say(page: Page, words: str) -> None:
+    """Type into the chat box and send it."""
+    box = page.locator("textarea").last
+    await box.fill(words)
+    await box.press("Enter")
 
 
-async def test_a_run_is_opened_and_answered_to_its_end(ui: DevUI, words: str) -> None:
-    """Each gate has its form; a reload keeps the answer that was given and the form that waits."""
-    await ui.open("gated")
-    await ui.say(words)
-    await expect(ui.forms).to_contain_text("Approve the plan?", timeout=PATIENCE)
-    await expect(ui.graph).to_contain_text("plan_gate")
-
-    await ui.fill(approved=True, limit="5")
-    await ui.submit()
-    await expect(ui.forms).to_contain_text("What shall the report be named?", timeout=PATIENCE)
-
-    await ui.reload()
-    await expect(ui.answered).to_have_count(1, timeout=PATIENCE)
-    await expect(ui.asked).to_have_count(2)
-    await expect(ui.forms).to_have_count(1)
-    await expect(ui.forms).to_contain_text("What shall the report be named?")
-    await ui.reply(words)
-
-    await expect(ui.page.get_by_text(f"Report named '{words}' is done")).to_be_visible(timeout=PATIENCE)
-    await expect(ui.forms).to_have_count(0)
-    await expect(ui.answered).to_have_count(2)
-    assert 1 == RUNS[f"gated profile {words}"] == RUNS[f"gated finish {words}"]
+def form(page: Page, words: str) -> Locator:
+    """The gate's form that says these words, with its fields and its button."""
+    return page.get_by_text(words).last.locator("xpath=ancestor::*[.//button[contains(., 'Submit')]][1]")
 
 
-async def test_a_blank_field_is_refused_and_its_form_comes_back(ui: DevUI, words: str) -> None:
-    """ADK's form checks nothing and sends null; on ADK itself the session is dead from then on."""
-    await ui.open("strict")
-    await ui.say(words)
-    await expect(ui.forms).to_contain_text("fill in", timeout=PATIENCE)
-    await ui.submit()
-    await expect(ui.error).to_contain_text(f"WorkflowDataError: {BLANK}", timeout=PATIENCE)
-    await expect(ui.forms).to_have_count(1)
-    await expect(ui.forms).to_contain_text(f"fill in (not accepted: {BLANK})")
+async def test_a_gate_is_answered_in_adks_own_ui(page: Page, serving: Served) -> None:
+    """A blank form is refused and comes back; the good answer counts; after a reload everything is still there."""
+    words = f"ui {serving.url}"
+    await page.goto(f"{serving.url}/dev-ui/?app=named")
+    box = page.locator("textarea").last
+    await box.fill(words)
+    await box.press("Enter")
+    await expect(page.get_by_text("Which name?")).to_be_visible(timeout=15_000)
+    await expect(page.get_by_text("? naming")).to_be_visible()
+    await shoot(page, "gate")
 
-    await ui.fill(name="atlas")
-    await ui.submit()
+    await page.get_by_role("button", name="Submit").click()
+    await expect(page.get_by_text("not accepted: Validation failed for interrupt naming")).to_be_visible(timeout=15_000)
+    await shoot(page, "refused")
+    again = form(page, "not accepted: Validation failed for interrupt naming")
+    await again.get_by_role("textbox").fill("atlas")
+    await again.get_by_role("button", name="Submit").click()
+    await expect(page.get_by_text("named atlas by user")).to_be_visible(timeout=15_000)
+    await page.reload()
+    await expect(page.get_by_text("named atlas by user")).to_be_visible(timeout=15_000)
+    assert 1 == COUNTED[words]
 
-    await expect(ui.page.get_by_text('"atlas"')).to_be_visible(timeout=PATIENCE)
-    await expect(ui.forms).to_have_count(0)
-    assert 1 == RUNS[f"strict work {words}"]
 
-
-async def test_a_refused_form_is_there_after_a_reload(ui: DevUI, words: str) -> None:
+async def test_a_refused_form_is_there_again_after_a_reload(page: Page, serving: Served) -> None:
     """The session keeps nothing of the refusal."""
-    await ui.open("strict")
-    await ui.say(words)
-    await expect(ui.forms).to_contain_text("fill in", timeout=PATIENCE)
-    await ui.submit()
-    await expect(ui.error).to_contain_text(BLANK, timeout=PATIENCE)
+    await page.goto(f"{serving.url}/dev-ui/?app=named")
+    box = page.locator("textarea").last
+    await box.fill(f"ui-reload {serving.url}")
+    await box.press("Enter")
+    await page.get_by_role("button", name="Submit").click()
+    await expect(page.get_by_text("not accepted")).to_be_visible(timeout=15_000)
+    await page.reload()
+    await expect(page.get_by_text("Which name?")).to_be_visible(timeout=15_000)
+    again = form(page, "Which name?")
+    await again.get_by_role("textbox").fill("globe")
+    await again.get_by_role("button", name="Submit").click()
+    await expect(page.get_by_text("named globe by user")).to_be_visible(timeout=15_000)
 
-    await ui.reload()
-    await expect(ui.forms).to_contain_text("fill in", timeout=PATIENCE)
-    await expect(ui.answered).to_have_count(0)
-    await expect(ui.forms).not_to_contain_text("not accepted")
-    await ui.fill(name="globe")
-    await ui.submit()
-    await expect(ui.page.get_by_text('"globe"')).to_be_visible(timeout=PATIENCE)
+
+async def test_text_at_a_gate_is_told_to_whoever_typed_it(page: Page, serving: Served) -> None:
+    """The chat box stays usable in ADK's UI; nothing is started again."""
+    words = f"ui-text {serving.url}"
+    await page.goto(f"{serving.url}/dev-ui/?app=planned")
+    box = page.locator("textarea").last
+    for said in (words, "looks good to me"):
+        await box.fill(said)
+        await box.press("Enter")
+        await expect(page.get_by_text("Approve the plan?")).to_be_visible(timeout=15_000)
+
+    await expect(page.get_by_text("is open (it waits at review)").first).to_be_visible(timeout=15_000)
+    await shoot(page, "text")
+    assert 1 == COUNTED[words]
 
 
-async def test_each_round_of_a_loop_has_its_form(ui: DevUI, words: str) -> None:
+async def test_each_round_of_a_loop_has_its_form_and_a_reload_keeps_both(page: Page, serving: Served) -> None:
     """adk-python#5617: with one id for every round, ADK's UI shows no second form, live or after a reload."""
-    drafts = RUNS["loop draft"]
-    await ui.open("loop")
-    await ui.say(words)
-    await expect(ui.forms).to_contain_text(f"ok? {{'draft': '{words}'}}", timeout=PATIENCE)
-    await ui.reply("shorter")
-    await expect(ui.forms).to_contain_text("ok? {'draft': 'shorter'}", timeout=PATIENCE)
-    await expect(ui.forms).to_have_count(1)
+    words = f"ui-loop {serving.url}"
+    await page.goto(f"{serving.url}/dev-ui/?app=planned")
+    await say(page, words)
+    chips = page.get_by_role("button", name="adk_request_input")  # one for each gate, one for each answer
+    await expect(chips).to_have_count(1, timeout=15_000)
+    await page.get_by_role("button", name="Submit").click()  # not ticked: no
+    await expect(chips).to_have_count(3, timeout=15_000)
+    await expect(page.get_by_text("Approve the plan?")).to_be_visible()
 
-    await ui.reload()
-    await expect(ui.forms).to_contain_text("ok? {'draft': 'shorter'}", timeout=PATIENCE)
-    await expect(ui.asked).to_have_count(2)
-    await expect(ui.answered).to_have_count(1)
-    await ui.reply("yes")
-
-    await expect(ui.page.get_by_text('"finished"')).to_be_visible(timeout=PATIENCE)
-    await expect(ui.answered).to_have_count(2)
-    assert drafts + 2 == RUNS["loop draft"]
-
-
-async def test_text_at_a_gate_is_refused_and_the_gate_is_named(ui: DevUI, words: str) -> None:
-    """ADK would begin again from the top; here the run waits on, and the form beside the text still counts."""
-    await ui.open("gated")
-    await ui.say(words)
-    await expect(ui.forms).to_contain_text("Approve the plan?", timeout=PATIENCE)
-    await ui.say("looks good to me")
-    await expect(ui.error).to_contain_text("is open (it waits at plan-gate-1)", timeout=PATIENCE)
-    await expect(ui.forms).to_have_count(1)
-
-    await ui.fill(approved=True)
-    await ui.submit()
-
-    await expect(ui.forms).to_contain_text("What shall the report be named?", timeout=PATIENCE)
-    assert 1 == RUNS[f"gated profile {words}"]
-    assert 0 == RUNS["gated profile looks good to me"]
+    await page.reload()
+    await expect(page.get_by_text("Approve the plan?")).to_be_visible(timeout=15_000)
+    await expect(chips).to_have_count(3)
+    await shoot(page, "reloaded")
+    await page.get_by_role("checkbox").first.check()
+    await page.get_by_role("button", name="Submit").click()
+    await expect(page.get_by_text("approved by user")).to_be_visible(timeout=15_000)
+    assert 1 == COUNTED[words]
 
 
-@pytest.mark.parametrize("leave", [DevUI.stop, DevUI.close], ids=["stop button", "closed page"])
-async def test_whoever_stops_looking_stops_nothing(
-    ui: DevUI, words: str, leave: Callable[[DevUI], Awaitable[None]]
-) -> None:
-    """W03: ADK cancels the run when the stream is cut, by its stop button or with the page."""
-    await ui.open("slow")
-    await ui.say(words)
-    async with asyncio.timeout(PATIENCE / 1000):
-        while not RUNS[f"slow start {words}"]:
-            await asyncio.sleep(0.05)
-    await leave(ui)
-    assert 0 == RUNS[f"slow end {words}"]
+async def test_a_closed_page_stops_nothing(page: Page, serving: Served) -> None:
+    """W03: stock ADK cancels the run when the stream is cut; here only the looking on ends."""
+    words = f"ui-stop {serving.url}"
+    await page.goto(f"{serving.url}/dev-ui/?app=held")
+    await say(page, words)
+    await expect(page.get_by_text("Begin?")).to_be_visible(timeout=15_000)
+    await page.get_by_role("button", name="Submit").click()
+    await asyncio.sleep(1)  # the step holds, and the stream is open
+    there = page.url
+    await page.goto("about:blank")
+    RELEASED[words].set()
 
-    async with asyncio.timeout(PATIENCE / 1000):
-        while not RUNS[f"slow end {words}"]:
-            await asyncio.sleep(0.05)
-    await ui.reload()
-    await expect(ui.forms).to_contain_text("go on?", timeout=PATIENCE)
-    await ui.reply("yes")
-    await expect(ui.answered).to_have_count(1)
-    await expect(ui.forms).to_have_count(0)
-    assert 1 == RUNS[f"slow start {words}"] == RUNS[f"slow end {words}"]
+    await page.goto(there)
+    await expect(page.get_by_text("Well?")).to_be_visible(timeout=15_000)
