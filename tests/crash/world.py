@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -22,6 +23,9 @@ from gatewright.temporal import GateClient, GateView, GatewrightPlugin, NoWorker
 from tests.crash.worker import LOG
 from tests.storm.process import WorkerProcess, environment
 from tests.temporal.conversation import until
+
+PATIENCE = timedelta(seconds=60)
+"""How long an answer waits for its verdict here, whatever the worker died in."""
 
 
 @dataclass
@@ -110,7 +114,13 @@ class World:
         await self.worker.start()
 
     async def answer(self, interrupt_id: str, response: Mapping[str, Any], *, timed: bool = False) -> None:
-        """Answer well, and be admitted."""
+        """
+        Answer well, and be admitted.
+
+        Where the kill has hit the worker in the middle of a workflow task (the
+        listing of a gate is a part of one), nobody else is given that task
+        before its ten seconds are over.
+        """
         began = time.monotonic()
         answer = Answer(
             answer_id=f"answer-to-{interrupt_id}",
@@ -118,7 +128,7 @@ class World:
             response=dict(response),
             principal="user:ann",
         )
-        ruling = await self.gates.answer(self.run, answer)
+        ruling = await self.gates.answer(self.run, answer, patience=PATIENCE)
         assert isinstance(ruling, Admitted), ruling
         if timed:
             self.verdicts.append((time.monotonic() - self.killed_at, time.monotonic() - began))

@@ -3,12 +3,16 @@
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable
+from datetime import timedelta
 from typing import Any, TypeVar
 
 from gatewright.protocol import Admitted, Answer, Refused
 from gatewright.temporal import GateClient, GateView, NoWorkerError, Ruling
 
 T = TypeVar("T")
+
+PATIENCE = timedelta(seconds=30)
+"""How long an answer waits for its verdict where a worker lives, however busy the machine is."""
 
 
 class Conversation:
@@ -34,7 +38,7 @@ class Conversation:
     async def say(self, interrupt_id: str, response: Any = None, *, signal: bool = False, **fields: Any) -> Ruling:
         """Answer."""
         answer = Answer(interrupt_id=interrupt_id, response=response, **fields)
-        return await self.gates.answer(self.id, answer, signal=signal)
+        return await self.gates.answer(self.id, answer, signal=signal, patience=PATIENCE)
 
     async def admitted(self, interrupt_id: str, response: Any = None, **fields: Any) -> Admitted:
         """Answer, and be admitted."""
