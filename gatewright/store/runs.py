@@ -88,7 +88,7 @@ class Runs(Room):
         Repeating it changes nothing; neither the first execution run id nor a
         closed standing is ever overwritten.
         """
-        with self._database.write(queue_of(workflow_id)) as connection:
+        with self._database.write(queue_of(workflow_id), rebuildable=True) as connection:
             run = _found_or_made(connection, workflow_id, at)
             changes: dict[str, Any] = {}
             if run.first_execution_run_id is None:

@@ -17,8 +17,7 @@ from temporalio.contrib.pydantic import PydanticPayloadConverter
 from temporalio.converter import DataConverter, DefaultPayloadConverter
 from temporalio.plugin import SimplePlugin
 from temporalio.service import RPCError
-from temporalio.worker import Worker, WorkerConfig, WorkflowRunner
-from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner
+from temporalio.worker import ReplayerConfig, Worker, WorkerConfig
 
 from gatewright.effects.interceptor import EffectsInterceptor
 from gatewright.store import Store
@@ -27,6 +26,7 @@ from . import names
 from .errors import SetupError
 from .index import IndexActivities, IndexTeller
 from .interceptor import FrameInterceptor
+from .sandbox import PASSED_THROUGH, lightened, passing_through
 
 STICKY_TIMEOUT = timedelta(seconds=1)
 """
@@ -35,18 +35,6 @@ How long the next answer waits for a worker that died (Temporal's default is 10 
 A crash is felt by whoever answers next, and a worker that lives answers in
 milliseconds.
 """
-
-PASSED_THROUGH = (
-    "gatewright",
-    "jsonschema",
-    "jsonschema_specifications",
-    "referencing",
-    "rpds",
-    "rfc8785",
-    "attrs",
-    "attr",
-)
-"""Modules of ours and under ours that the sandbox need not import anew for every run: they are pure or not used in it."""
 
 
 class GatewrightPlugin(SimplePlugin):
@@ -67,7 +55,7 @@ class GatewrightPlugin(SimplePlugin):
             data_converter=_converter,
             interceptors=[FrameInterceptor(teller.tell), EffectsInterceptor(store)],
             activities=IndexActivities(store, teller).all,
-            workflow_runner=_runner,
+            workflow_runner=passing_through,
         )
 
     def configure_worker(self, config: WorkerConfig) -> WorkerConfig:
@@ -79,6 +67,13 @@ class GatewrightPlugin(SimplePlugin):
             config["max_concurrent_activities"] = config.get("max_concurrent_activities") or 20
         if config.get("sticky_queue_schedule_to_start_timeout") in (None, timedelta(seconds=10)):
             config["sticky_queue_schedule_to_start_timeout"] = STICKY_TIMEOUT
+        _lighten(config, config["client"].data_converter)
+        return config
+
+    def configure_replayer(self, config: ReplayerConfig) -> ReplayerConfig:
+        """See base class; and the sandbox as it is enough for the converter."""
+        config = super().configure_replayer(config)
+        _lighten(config, config.get("data_converter"))
         return config
 
     async def run_worker(self, worker: Worker, next: Callable[[Worker], Awaitable[None]]) -> None:
@@ -121,21 +116,17 @@ async def check_server(client: Client) -> None:
         raise SetupError("\n".join(missing))
 
 
+def _lighten(config: WorkerConfig | ReplayerConfig, converter: DataConverter | None) -> None:
+    if runner := lightened(config.get("workflow_runner"), converter):
+        config["workflow_runner"] = runner
+
+
 def _converter(existing: DataConverter | None) -> DataConverter:
     """Pydantic's converter, but only in the place of the default one: an application's own is left alone."""
     if existing is None or existing is DataConverter.default:
         return dataclasses.replace(DataConverter.default, payload_converter_class=PydanticPayloadConverter)
     if existing.payload_converter_class is DefaultPayloadConverter:
         return dataclasses.replace(existing, payload_converter_class=PydanticPayloadConverter)
-    return existing
-
-
-def _runner(existing: WorkflowRunner | None) -> WorkflowRunner:
-    if isinstance(existing, SandboxedWorkflowRunner):
-        restrictions = existing.restrictions.with_passthrough_modules(*PASSED_THROUGH)
-        return dataclasses.replace(existing, restrictions=restrictions)
-    if existing is None:
-        return _runner(SandboxedWorkflowRunner())
     return existing
 
 
