@@ -373,7 +373,7 @@ class Frame:
 
     def _carried_over(self, gate: Gate[T]) -> GateRecord | None:
         """The gate of this name that was open when the run continued as new: asking for it again goes on waiting there."""
-        for record in self.book.gates.values():
+        for record in self.book.gates.values() if self._orphans else ():
             # Perhaps answered already, in the first task of this execution.
             if record.interrupt_id in self._orphans and record.occurrence.gate == gate.name:
                 self._orphans.discard(record.interrupt_id)

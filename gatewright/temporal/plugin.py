@@ -26,7 +26,7 @@ from . import names
 from .errors import SetupError
 from .index import IndexActivities, IndexTeller
 from .interceptor import FrameInterceptor
-from .sandbox import PASSED_THROUGH, lightened, passing_through
+from .sandbox import lightened, passing_through
 
 STICKY_TIMEOUT = timedelta(seconds=1)
 """
@@ -130,4 +130,4 @@ def _converter(existing: DataConverter | None) -> DataConverter:
     return existing
 
 
-__all__ = ["PASSED_THROUGH", "STICKY_TIMEOUT", "GatewrightPlugin", "check_server"]
+__all__ = ["STICKY_TIMEOUT", "GatewrightPlugin", "check_server"]
