@@ -9,6 +9,7 @@ is tried for ten minutes; after that the process gives up with exit code 1, and 
 import argparse
 import asyncio
 import logging
+import os
 import shutil
 import sys
 import time
@@ -121,4 +122,8 @@ async def delivered(
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    code = main(sys.argv[1:])
+    logging.shutdown()
+    sys.stdout.flush()
+    # Not sys.exit: the SDK's native threads can abort an interpreter that is being taken down, and lose the exit code.
+    os._exit(code)

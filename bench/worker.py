@@ -6,6 +6,7 @@ Prints one line once it polls; SIGTERM stops it.
 
 import argparse
 import asyncio
+import os
 import signal
 from typing import Any
 
@@ -60,3 +61,5 @@ def main() -> None:
 
 if __name__ == "__main__":
     main()
+    # Not sys.exit: the SDK's native threads can abort an interpreter that is being taken down, and lose the exit code.
+    os._exit(0)

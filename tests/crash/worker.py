@@ -102,3 +102,5 @@ async def serve() -> None:
 
 if __name__ == "__main__":
     asyncio.run(serve())
+    # Not sys.exit: the SDK's native threads can abort an interpreter that is being taken down, and lose the exit code.
+    os._exit(0)

@@ -211,4 +211,7 @@ async def record() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(asyncio.run(record()))
+    asyncio.run(record())
+    sys.stdout.flush()
+    # Not sys.exit: the SDK's native threads can abort an interpreter that is being taken down, and lose the exit code.
+    os._exit(0)

@@ -36,4 +36,7 @@ async def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(asyncio.run(main()))
+    code = asyncio.run(main())
+    sys.stdout.flush()
+    # Not sys.exit: the SDK's native threads can abort an interpreter that is being taken down, and lose the exit code.
+    os._exit(code)

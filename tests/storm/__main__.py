@@ -8,6 +8,7 @@ than it must.
 
 import argparse
 import asyncio
+import os
 import sys
 import tempfile
 from pathlib import Path
@@ -62,4 +63,7 @@ def report(tally: Tally, seed: int) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    code = main()
+    sys.stdout.flush()
+    # Not sys.exit: the SDK's native threads can abort an interpreter that is being taken down, and lose the exit code.
+    os._exit(code)
