@@ -7,7 +7,7 @@ import select
 import signal
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -61,15 +61,18 @@ class Screen:
         A person who sees nothing happen presses again: readline misses a signal
         that comes between its prompt and its wait for a key.
         """
+        self._again(lambda: os.killpg(self._process.pid, signal.SIGINT), text)
+
+    def terminate(self, text: str) -> None:
+        """Send it SIGTERM and wait until `text` is shown; again where readline has missed it, as it may Ctrl-C."""
+        self._again(self._process.terminate, text)
+
+    def _again(self, send: Callable[[], None], text: str) -> None:
         for _ in range(3):
-            os.killpg(self._process.pid, signal.SIGINT)
+            send()
             if self._shows(text, PATIENCE / 3):
                 return
-        raise AssertionError(f"Ctrl-C did not show {text!r} after:\n{self.seen}")
-
-    def terminate(self) -> None:
-        """Send it SIGTERM."""
-        self._process.terminate()
+        raise AssertionError(f"a signal, three times, did not show {text!r} after:\n{self.seen}")
 
     def end(self) -> int:
         """Wait until the command is over; its exit code."""

@@ -171,8 +171,7 @@ def test_sigterm_leaves_a_run_that_goes_on_as_ctrl_c_does(tmp_path: Path) -> Non
     command = [*GATEWRIGHT, "demo", "--data-dir", str(tmp_path)]
     with Screen(command, cwd=ROOT, env=plain_environment()) as screen:
         screen.expect("drop> ")
-        screen.terminate()
-        screen.expect("Go on with: gatewright demo --data-dir")
+        screen.terminate("Go on with: gatewright demo --data-dir")
         assert screen.end() == 128 + signal.SIGTERM
     assert [] == left_running(tmp_path)
 
