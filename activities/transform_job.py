@@ -9,7 +9,6 @@ is tried for ten minutes; after that the process gives up with exit code 1, and 
 import argparse
 import asyncio
 import logging
-import os
 import shutil
 import sys
 import time
@@ -22,6 +21,7 @@ from activities.errors import DatasetError, TransformRejected
 from activities.jobs import JobFolder
 from activities.models import Callback, JobFailure, JobOrder, JobOutcome
 from activities.transforming import SCRATCH, transformed
+from gatewright.temporal.process import leave
 
 logger = logging.getLogger("activities.transform_job")
 
@@ -122,8 +122,4 @@ async def delivered(
 
 
 if __name__ == "__main__":
-    code = main(sys.argv[1:])
-    logging.shutdown()
-    sys.stdout.flush()
-    # Not sys.exit: the SDK's native threads can abort an interpreter that is being taken down, and lose the exit code.
-    os._exit(code)
+    leave(main(sys.argv[1:]))

@@ -28,6 +28,7 @@ from bench.report import tables
 from bench.sides import NAMES, sides
 from gatewright.cli.embedded import EmbeddedError, find_binary
 from gatewright.temporal.names import ATTRIBUTE_PIPELINE, ATTRIBUTE_SESSION
+from gatewright.temporal.process import leave
 
 PARTS = ("latency", "cold", "crash", "throughput")
 
@@ -147,7 +148,4 @@ def _say(text: str) -> None:
 
 
 if __name__ == "__main__":
-    code = main()
-    sys.stdout.flush()
-    # Not sys.exit: the SDK's native threads can abort an interpreter that is being taken down, and lose the exit code.
-    os._exit(code)
+    leave(main())

@@ -6,7 +6,6 @@ Prints one line once it polls; SIGTERM stops it.
 
 import argparse
 import asyncio
-import os
 import signal
 from typing import Any
 
@@ -16,6 +15,7 @@ from temporalio.worker import Worker
 
 from gatewright.store import Store
 from gatewright.temporal import GatewrightPlugin
+from gatewright.temporal.process import leave
 
 READY = "ready"
 
@@ -61,5 +61,4 @@ def main() -> None:
 
 if __name__ == "__main__":
     main()
-    # Not sys.exit: the SDK's native threads can abort an interpreter that is being taken down, and lose the exit code.
-    os._exit(0)
+    leave(0)

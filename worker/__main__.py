@@ -9,7 +9,6 @@ on the server.
 
 import asyncio
 import logging
-import os
 import signal
 import sys
 import tempfile
@@ -24,6 +23,7 @@ from activities.settings import data_dir
 from activities.steps import dispatch_transform, draft_notes, profile_dataset, publish_release
 from gatewright.store import Store, StoreError
 from gatewright.temporal import GatewrightPlugin, SetupError
+from gatewright.temporal.process import leave
 from worker.settings import Settings
 from workflows import ALL
 
@@ -112,8 +112,4 @@ def _say(message: str, code: int) -> int:
 
 
 if __name__ == "__main__":
-    code = main()
-    logging.shutdown()
-    sys.stdout.flush()
-    # Not sys.exit: the SDK's native threads can abort an interpreter that is being taken down, and lose the exit code.
-    os._exit(code)
+    leave(main())

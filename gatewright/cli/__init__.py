@@ -4,7 +4,6 @@ The `gatewright` command (extra `gatewright[cli]`).
 `main` is its entry; `gatewright.cli.embedded` needs neither typer nor rich.
 """
 
-import os
 import sys
 
 
@@ -16,8 +15,8 @@ def main() -> None:
     except ImportError:
         sys.stderr.write("the gatewright command needs typer and rich: pip install 'gatewright[cli]'\n")
         sys.exit(2)
+    from gatewright.temporal.process import leave
+
     from .running import main as run_command_line
 
-    code = run_command_line(sys.argv[1:])
-    # Temporal's own threads may still hold Python when it winds up, which then aborts and loses the exit code.
-    os._exit(code)
+    leave(run_command_line(sys.argv[1:]))

@@ -44,7 +44,7 @@ _UNREACHED = {
 
 
 def main(arguments: list[str]) -> int:
-    """Run a whole command line; the exit code, with everything that was printed written out."""
+    """Run a whole command line; the exit code."""
     from .app import app
 
     try:
@@ -56,11 +56,6 @@ def main(arguments: list[str]) -> int:
         code = USAGE
     except SystemExit as ended:
         code = ended.code if isinstance(ended.code, int) else OK if ended.code is None else FAILED
-    for stream in (sys.stdout, sys.stderr):
-        try:
-            stream.flush()
-        except BrokenPipeError:
-            continue
     return code
 
 

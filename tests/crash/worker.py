@@ -25,6 +25,7 @@ from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, 
 from activities.steps import dispatch_transform, draft_notes, profile_dataset, publish_release
 from gatewright.store import Store
 from gatewright.temporal import GatewrightPlugin
+from gatewright.temporal.process import leave
 from tests.storm.process import READY
 from workflows import ALL
 
@@ -102,5 +103,4 @@ async def serve() -> None:
 
 if __name__ == "__main__":
     asyncio.run(serve())
-    # Not sys.exit: the SDK's native threads can abort an interpreter that is being taken down, and lose the exit code.
-    os._exit(0)
+    leave(0)

@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -22,10 +21,7 @@ from gatewright.store import Store
 from gatewright.temporal import GateClient, GateView, GatewrightPlugin, NoWorkerError, UnknownRunError
 from tests.crash.worker import LOG
 from tests.storm.process import WorkerProcess, environment
-from tests.temporal.conversation import until
-
-PATIENCE = timedelta(seconds=60)
-"""How long an answer waits for its verdict here, whatever the worker died in."""
+from tests.temporal.conversation import PATIENCE, until
 
 
 @dataclass

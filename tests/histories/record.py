@@ -11,7 +11,6 @@ import asyncio
 import base64
 import json
 import os
-import sys
 import tempfile
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
@@ -25,6 +24,7 @@ from temporalio.worker import Worker
 from activities.steps import dispatch_transform, draft_notes, profile_dataset, publish_release
 from gatewright.store import Store
 from gatewright.temporal import GateClient, GatewrightPlugin
+from gatewright.temporal.process import leave
 from tests.conftest import ATTRIBUTES, binary
 from tests.temporal import pipelines
 from tests.temporal.conversation import Conversation
@@ -212,6 +212,4 @@ async def record() -> None:
 
 if __name__ == "__main__":
     asyncio.run(record())
-    sys.stdout.flush()
-    # Not sys.exit: the SDK's native threads can abort an interpreter that is being taken down, and lose the exit code.
-    os._exit(0)
+    leave(0)

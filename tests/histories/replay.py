@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -10,6 +9,7 @@ from temporalio.client import WorkflowHistory
 from temporalio.worker import Replayer
 
 from gatewright.temporal import GatewrightPlugin
+from gatewright.temporal.process import leave
 from tests.temporal import pipelines
 from workflows import DatasetRelease
 
@@ -36,7 +36,4 @@ async def main() -> int:
 
 
 if __name__ == "__main__":
-    code = asyncio.run(main())
-    sys.stdout.flush()
-    # Not sys.exit: the SDK's native threads can abort an interpreter that is being taken down, and lose the exit code.
-    os._exit(code)
+    leave(asyncio.run(main()))

@@ -126,16 +126,22 @@ async def test_each_round_of_a_loop_has_its_form_and_a_reload_keeps_both(page: P
     assert 1 == COUNTED[words]
 
 
-async def test_a_closed_page_stops_nothing(page: Page, serving: Served) -> None:
+@pytest.mark.parametrize("way", ["stop button", "closed page"])
+async def test_who_stops_looking_on_stops_nothing(way: str, page: Page, serving: Served) -> None:
     """W03: stock ADK cancels the run when the stream is cut; here only the looking on ends."""
-    words = f"ui-stop {serving.url}"
+    words = f"ui-{way} {serving.url}"
     await page.goto(f"{serving.url}/dev-ui/?app=held")
     await say(page, words)
     await expect(page.get_by_text("Begin?")).to_be_visible(timeout=15_000)
     await page.get_by_role("button", name="Submit").click()
-    await asyncio.sleep(1)  # the step holds, and the stream is open
+    stop = page.locator("button:has(mat-icon:text-is('stop'))")  # it has no name to a screen reader
+    await expect(stop).to_be_visible(timeout=15_000)  # the step holds, and the stream is open
     there = page.url
-    await page.goto("about:blank")
+    if way == "stop button":
+        await stop.click()
+        await expect(stop).to_be_hidden()
+    else:
+        await page.goto("about:blank")
     RELEASED[words].set()
 
     await page.goto(there)

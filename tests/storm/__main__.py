@@ -8,7 +8,6 @@ than it must.
 
 import argparse
 import asyncio
-import os
 import sys
 import tempfile
 from pathlib import Path
@@ -16,6 +15,7 @@ from pathlib import Path
 from temporalio.runtime import LoggingConfig, Runtime, TelemetryConfig, TelemetryFilter
 
 from gatewright.cli.embedded import EmbeddedServer, find_binary
+from gatewright.temporal.process import leave
 from tests.storm.storm import Storm
 from tests.storm.tally import Tally
 
@@ -63,7 +63,4 @@ def report(tally: Tally, seed: int) -> str:
 
 
 if __name__ == "__main__":
-    code = main()
-    sys.stdout.flush()
-    # Not sys.exit: the SDK's native threads can abort an interpreter that is being taken down, and lose the exit code.
-    os._exit(code)
+    leave(main())

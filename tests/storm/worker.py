@@ -13,6 +13,7 @@ from temporalio.worker import Worker
 
 from gatewright.store import Store
 from gatewright.temporal import GatewrightPlugin
+from gatewright.temporal.process import leave
 from tests.storm.pipeline import PIPELINES, STEPS
 from tests.storm.process import READY
 
@@ -31,5 +32,4 @@ async def serve() -> None:
 
 if __name__ == "__main__":
     asyncio.run(serve())
-    # The SDK's threads may still release Python's lock while the interpreter is taken down, which then aborts (SIGABRT).
-    os._exit(0)
+    leave(0)

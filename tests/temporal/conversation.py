@@ -11,8 +11,8 @@ from gatewright.temporal import GateClient, GateView, NoWorkerError, Ruling
 
 T = TypeVar("T")
 
-PATIENCE = timedelta(seconds=30)
-"""How long an answer waits for its verdict where a worker lives, however busy the machine is."""
+PATIENCE = timedelta(seconds=60)
+"""How long an answer waits for its verdict, however busy the machine is and whatever its worker died in."""
 
 
 class Conversation:

@@ -8,7 +8,7 @@ from temporalio.api.common.v1 import Payload
 from temporalio.client import Client
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.converter import PayloadCodec, SerializationContext, WithSerializationContext
-from temporalio.worker import UnsandboxedWorkflowRunner, Worker, WorkflowInstance
+from temporalio.worker import Replayer, UnsandboxedWorkflowRunner, Worker, WorkflowInstance
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner
 
 from gatewright.store import Store
@@ -52,11 +52,21 @@ async def test_a_codec_is_still_told_whose_payload_it_has(address: str, store: S
     converter = replace(pydantic_data_converter, payload_codec=ByContext())
     client = await Client.connect(address, plugins=[GatewrightPlugin(store)], data_converter=converter)
     gates = GateClient(client, store, task_queue=queue)
-    async with Worker(client, task_queue=queue, workflows=ALL, activities=STEPS):
+    async with Worker(client, task_queue=queue, workflows=ALL, activities=STEPS) as worker:
+        assert not isinstance(worker.config(active_config=True).get("workflow_runner"), PlainSandbox)
         run = Conversation(gates, (await gates.start("Reviewed", "by context")).workflow_id)
         await run.opened("review")
         await run.admitted("review", {"approved": True, "level": 2}, principal="alice")
         assert await run.result() == "paid 2"
+
+
+async def test_worker_and_replayer_are_given_the_light_sandbox(client: Client, queue: str) -> None:
+    """The plugin's own converter has no codec."""
+    worker = Worker(client, task_queue=queue, workflows=ALL, activities=STEPS)
+    replayer = Replayer(workflows=ALL, plugins=[GatewrightPlugin()])
+
+    for config in (worker.config(active_config=True), replayer.config(active_config=True)):
+        assert isinstance(config.get("workflow_runner"), PlainSandbox)
 
 
 def test_the_sandbox_is_lightened_only_where_nobody_uses_what_it_leaves_out() -> None:
