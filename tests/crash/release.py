@@ -19,6 +19,9 @@ AT_GATES = [
 POINTS = [*IN_STEPS, *AT_GATES]
 """Where the worker is killed: in the middle of each step; at each gate before its answer, and right after the verdict."""
 
+LEADS_TO = {"review_profile": ("draft_notes", "dispatch_transform"), "confirm_release": ("publish_release",)}
+"""Which steps run without anybody's answer once a gate has its own: how far they have come when the kill arrives, the machine says."""
+
 REVIEW = {"drop": [], "mask": ["email"], "comment": "as discussed"}
 CONFIRM = {"decision": "release", "comment": "go"}
 
@@ -55,8 +58,8 @@ async def _gate(world: World, gate: str, response: Mapping[str, object], points:
         await world.crash(gate)
     await world.answer(gate, response, timed=paused)
     if f"{gate}.answered" in points:
-        # The verdict is out, and the step that it leads to may have begun.
-        await world.crash(gate, "draft_notes" if gate == "review_profile" else "publish_release")
+        # The verdict is out, and the steps that it leads to may have begun.
+        await world.crash(gate, *LEADS_TO[gate])
 
 
 async def _with_the_transform_open(world: World) -> None:

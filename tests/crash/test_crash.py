@@ -37,6 +37,8 @@ async def came_to_the_same(made: World, undisturbed: Undisturbed, what: str) -> 
     assert undisturbed.receipts == await made.receipts()
     for step in STEPS:
         assert 1 <= executions[step] <= 1 + made.crashes[step], executions
+    # Whichever step a kill may have hit, it hit one.
+    assert sum(executions[step] for step in STEPS) <= len(STEPS) + made.worker.kills, executions
     # Dispatched twice or not, one job does it.
     assert 1 == len(made.jobs)
 
