@@ -4,9 +4,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 # Most of a test's time is spent waiting, so three at once keep two cores busy.
 JOBS ?= 3
+# Of each kind of effect at each point.
+TRIALS ?= 100
 READY := $(VENV)/.ready
 
-.PHONY: demo test check lint types rooms wheel storm crash-steps bench screenshots histories lock clean
+.PHONY: demo test check lint types rooms wheel storm crash crash-steps bench screenshots histories lock clean
 .DEFAULT_GOAL := test
 
 # The lock holds names, versions and hashes; where the files come from is pip's configuration.
@@ -40,6 +42,9 @@ wheel: $(READY) ## the wheel is the folder gatewright/ and nothing else
 
 storm: $(READY) ## 2,000 hostile messages against paused runs; figures in docs/storm.md
 	$(BIN)/python -m tests.storm --messages 2000
+
+crash: $(READY) ## kill and stop effects at every point, 100 times each, on both databases: hours; TRIALS=5 is quicker; figures in docs/effects-crash.md
+	$(BIN)/python -m tests.effects_crash --trials $(TRIALS) --report effects-crash.report.md $(ARGS)
 
 crash-steps: $(READY) ## kill -9 of the worker in every step and at every gate
 	$(BIN)/python -m pytest tests/crash --full-crash

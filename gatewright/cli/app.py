@@ -5,8 +5,10 @@ from typing import Annotated, Literal
 
 import typer
 
+from .effects_app import app as effects
+from .options import Form, Run
+from .options import end as _end
 from .out import Out, Output
-from .running import Work, run
 
 app = typer.Typer(
     name="gatewright",
@@ -24,15 +26,10 @@ app = typer.Typer(
 )
 stores = typer.Typer(help="The database beside Temporal.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(stores, name="store")
+app.add_typer(effects, name="effects")
 
-Form = Annotated[Output, typer.Option("--output", "-o", help="text for people, json for scripts")]
-Run = Annotated[str, typer.Argument(metavar="RUN", help="a run's workflow id: app/user/session/number")]
 Reason = Annotated[str, typer.Option("--reason", help="why, for the record")]
 DataDir = Annotated[Path, typer.Option("--data-dir", help="where database files, logs and releases are kept")]
-
-
-def _end(output: Output, work: Work) -> None:
-    raise typer.Exit(run(output, work))
 
 
 @app.command()
@@ -104,7 +101,7 @@ def gates(
 
 @app.command()
 def show(run: Run, output: Form = Output.TEXT) -> None:
-    """Show a run: gates, transcript, refusals, dead letters."""
+    """Show a run: calls under way, gates, transcript, refusals, dead letters."""
 
     async def work(out: Out) -> int:
         from . import runs
@@ -180,21 +177,33 @@ def watch(
 
 @app.command()
 def receipts(
-    run: Run,
+    run: Annotated[
+        str, typer.Argument(metavar="RUN|FILE", help="a run's workflow id, or a file of receipts printed as JSON")
+    ],
     verify: Annotated[
         bool, typer.Option("--verify", help="check the chain; exit 1 names the first broken link")
     ] = False,
+    history: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--history",
+            metavar="FILE",
+            help="check each receipt against this history (temporal workflow show -o json); repeat it for a run that "
+            "continued as new; exit 1 names what is contradicted",
+        ),
+    ] = None,
     output: Form = Output.TEXT,
 ) -> None:
     """Print a run's chain of receipts.
 
-    Each has five facts: frame, occurrence, branch, responder, effect.
+    Each has five facts: frame, occurrence, branch, responder, effect.  With --history they are checked offline: of a run
+    that is over, Temporal need not run.
     """
 
     async def work(out: Out) -> int:
-        from . import runs
+        from . import receipts as chain
 
-        return await runs.receipts(out, run, check=verify)
+        return await chain.receipts(out, run, check=verify, files=history or ())
 
     _end(output, work)
 

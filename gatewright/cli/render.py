@@ -6,6 +6,7 @@ from typing import Any
 
 from gatewright.store import GateRow
 from gatewright.temporal import GateView
+from gatewright.temporal.views import CallUnderWay
 
 from .out import short
 from .question import field_lines
@@ -84,6 +85,25 @@ def gate_lines(view: GateView, now: datetime, *, fields: bool = True) -> list[st
     if view.refusals:
         lines.append(f"  refused answers: {view.refusals}")
     return lines
+
+
+def call_line(call: CallUnderWay, now: datetime) -> str:
+    """A call that is under way: which attempt it is, what it waits for, and why the one before failed."""
+    # A step or effect is known by its id; what the run asks by itself has only a number.
+    named = call.activity_id.startswith(call.activity_type)
+    name = call.activity_id if named else f"{call.activity_type} ({call.activity_id})"
+    if call.waits_for:
+        does = f"waits: {call.waits_for}"
+    elif call.state == "started":
+        does = "runs"
+    elif call.state != "scheduled":
+        does = call.state.replace("_", " ")
+    elif call.next_attempt_at is not None and call.next_attempt_at > now:
+        does = f"begins in {span(call.next_attempt_at - now)}"
+    else:
+        does = "no worker has taken it"
+    failed = f"; the last attempt failed: {call.last_failure}" if call.last_failure else ""
+    return _clip(f"{name} attempt {call.attempt}, {does}{failed}".replace("\n", " "), 400)
 
 
 def payload_lines(payload: Any, indent: str, *, limit: int = 30) -> list[str]:

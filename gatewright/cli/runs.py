@@ -1,4 +1,4 @@
-"""`gatewright start`, `show`, `watch`, `receipts`, `cancel` and `abandon`: one run, from its opening to its end."""
+"""`gatewright start`, `show`, `watch`, `cancel` and `abandon`: one run, from its opening to its end."""
 
 import asyncio
 import secrets
@@ -6,17 +6,17 @@ from typing import Any, Literal
 
 from pydantic import ValidationError
 
-from gatewright.protocol.receipt import Anchor, Broken, Receipt, verify
-from gatewright.store import SessionKey
+from gatewright.protocol.receipt import Anchor, Receipt
+from gatewright.store import RefusalRow, SessionKey
 from gatewright.temporal import GateClient, NoWorkerError, RunView, UnknownRunError
+from gatewright.temporal.views import RefusalsView
 
 from .connect import at_terminal, gate_client
 from .exits import FAILED, OK, Stop, usage
 from .following import follow, lasting_trouble, require_opened, stuck, trouble_words, until_over
 from .out import Out
-from .render import entry_line, gate_lines, moment, payload_lines, when
+from .render import call_line, entry_line, gate_lines, moment, payload_lines, when
 from .terminal import confirm
-from .verdict import receipt_lines
 
 POLL_SECONDS = 0.3
 
@@ -108,6 +108,10 @@ async def show(out: Out, run: str) -> int:
         recorded = await asyncio.to_thread(client.store.refusals, run=run, limit=200)
     for line in _standing_lines(view.model_copy(update={"gates": ()})):
         out.say(line)
+    if view.calls:
+        out.say("\ncalls under way", "bold")
+    for call in view.calls:
+        out.say(f"  {call_line(call, moment())}")
     for title, states in (("open gates", {"open"}), ("gates that are over", None)):
         chosen = [gate for gate in gates if (gate.state == "open") == (states is not None)]
         if chosen:
@@ -120,6 +124,20 @@ async def show(out: Out, run: str) -> int:
         for entry in transcript:
             out.say(f"  {entry_line(entry)}")
     of_store = [row for row in recorded if row.recorded_by == "client"]
+    _say_refusals(out, refusals, of_store)
+    out.data(
+        _dump(view)
+        | {
+            "gates": [_dump(gate) for gate in gates],
+            "transcript": transcript,
+            "refusals": _dump(refusals) if refusals else None,
+            "store_refusals": [_dump(row) for row in of_store],
+        }
+    )
+    return OK
+
+
+def _say_refusals(out: Out, refusals: RefusalsView | None, of_store: list[RefusalRow]) -> None:
     counted = sum(sum(names.values()) for names in refusals.counts.values()) if refusals else 0
     if counted or of_store:
         out.say(f"\nrefused answers: {counted} by the run, {len(of_store)} that no run could record", "bold")
@@ -132,16 +150,6 @@ async def show(out: Out, run: str) -> int:
         for letter in refusals.dead_letters:
             out.say(f"  {when(letter.at)}  {letter.name} by {letter.door}, {letter.size} bytes: {letter.reason}")
             out.say(f"    {letter.preview[:200]}")
-    out.data(
-        _dump(view)
-        | {
-            "gates": [_dump(gate) for gate in gates],
-            "transcript": transcript,
-            "refusals": _dump(refusals) if refusals else None,
-            "store_refusals": [_dump(row) for row in of_store],
-        }
-    )
-    return OK
 
 
 async def watch(out: Out, run: str, after: int) -> int:
@@ -179,29 +187,6 @@ async def watch(out: Out, run: str, after: int) -> int:
         for line in _standing_lines(view.model_copy(update={"gates": ()})):
             out.say(line)
     return OK
-
-
-async def receipts(out: Out, run: str, *, check: bool) -> int:
-    """The chain of receipts, and whether it holds."""
-    async with gate_client() as client:
-        anchor, chain = await read_chain(client, run)
-    verdict = verify(chain, anchor) if check else None
-    if anchor.number:
-        out.say(f"receipts 1 to {anchor.number} are kept elsewhere; the chain goes on from {anchor.digest}")
-    for receipt in chain:
-        for line in receipt_lines(receipt):
-            out.say(line)
-    if not chain:
-        out.say("no receipts: no answer has been admitted yet")
-    document: dict[str, Any] = {"anchor": _dump(anchor), "receipts": [_dump(receipt) for receipt in chain]}
-    if isinstance(verdict, Broken):
-        out.say(f"BROKEN at receipt {verdict.number}: {verdict.reason}", "red")
-        document["verified"] = {"holds": False, "number": verdict.number, "reason": verdict.reason}
-    elif verdict is not None:
-        out.say(f"verified: {verdict.count} receipts hold, the last is {verdict.head}", "green")
-        document["verified"] = {"holds": True, "count": verdict.count, "head": verdict.head}
-    out.data(document)
-    return FAILED if isinstance(verdict, Broken) else OK
 
 
 async def read_chain(client: GateClient, run: str) -> tuple[Anchor, list[Receipt]]:

@@ -8,6 +8,8 @@ call it from a workflow with `Frame.perform`, and it runs as a Temporal activity
 
 from gatewright.protocol.call import Call
 
+from .attempt import NotPerformed
+from .current import current_call, heartbeat, idempotency_headers, running
 from .declare import (
     CannotTell,
     Declaration,
@@ -19,7 +21,9 @@ from .declare import (
     effect,
     step,
 )
-from .interceptor import CALL_HEADER, EffectsInterceptor, NotPerformed, current_call, heartbeat
+from .interceptor import EffectsInterceptor
+from .lease import LeaseLost, fence, receipt
+from .wire import CALL_HEADER
 
 __all__ = [
     "CALL_HEADER",
@@ -30,11 +34,16 @@ __all__ = [
     "EffectKind",
     "EffectsInterceptor",
     "Happened",
+    "LeaseLost",
     "NotPerformed",
     "Reconciliation",
     "current_call",
     "declaration_of",
     "effect",
+    "fence",
     "heartbeat",
+    "idempotency_headers",
+    "receipt",
+    "running",
     "step",
 ]

@@ -9,8 +9,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
+from pydantic import JsonValue
 from temporalio import activity
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -31,9 +32,10 @@ class EffectKind(StrEnum):
 
 @dataclass(frozen=True)
 class Happened:
-    """The outside says that the effect was performed, and this is what it returned."""
+    """The outside says that the effect was performed, this is what it returned, and its own proof where it gives one."""
 
     result: Any
+    receipt: JsonValue = None
 
 
 @dataclass(frozen=True)
@@ -51,14 +53,27 @@ class CannotTell:
 Reconciliation = Happened | DidNotHappen | CannotTell
 
 
+Once = Literal["session"] | Callable[..., Any]
+"""
+Who shares the result of an expensive step: the runs of a session that give it the same arguments, or, by a function
+of the arguments that returns a business key (a text), all runs of the namespace."""
+
+OnFailure = Literal["ask", "fail"]
+"""What follows when a step or effect has failed for good: a person is asked, or the run fails."""
+
+
 @dataclass(frozen=True)
 class Declaration:
     """
     What is known of a step or effect before it is called.
 
     `timeout` bounds one attempt; `heartbeat` is how long a dead worker goes
-    unnoticed (beats are sent by themselves while the function runs);
-    `attempts` bounds retries, crashes included (0: no bound).
+    unnoticed (beats are sent by themselves while the function runs), and how
+    long an effect's lease on its key runs; `attempts` bounds retries, crashes
+    included (0: no bound). `call_timeout` is how long one call of the outside may
+    take at most: another attempt, or a person's decision, waits that much
+    longer. `once` says whose other runs share a step's result. `on_failure` is
+    what follows when it has failed for good (None: what the frame says).
     """
 
     name: str
@@ -67,6 +82,9 @@ class Declaration:
     heartbeat: timedelta
     attempts: int
     reconcile: Callable[..., Any] | None = None
+    call_timeout: timedelta = timedelta(seconds=30)
+    once: Once | None = None
+    on_failure: OnFailure | None = None
 
     @property
     def effect(self) -> bool:
@@ -80,11 +98,28 @@ def step(
     timeout: timedelta = timedelta(minutes=10),
     heartbeat: timedelta = timedelta(seconds=10),
     attempts: int = 5,
+    once: Once | None = None,
+    on_failure: OnFailure | None = None,
 ) -> Callable[[F], F]:
-    """Declare work without outward consequence: it runs once while its worker lives, once more per crash."""
+    """
+    Declare work without outward consequence: it runs once while its worker lives, once more per crash.
+
+    With `once="session"` it is not dispatched again when another run of the
+    same session gives it the same arguments: the ledger keeps its result. With
+    `once=function` the function's text (of the same arguments; it runs on the
+    worker, so it may hash a file) is the business key, and all runs of the
+    namespace share the result. Raises `TypeError` for another `once`.
+    """
+    shared: Any = once
+    if shared is not None and shared != "session" and not callable(shared):
+        msg = f'once="session", or a function of the arguments that returns a business key, not {once!r}'
+        raise TypeError(msg)
 
     def declare(function: F) -> F:
-        return _declared(function, Declaration(name or function.__name__, None, timeout, heartbeat, attempts))
+        declaration = Declaration(
+            name or function.__name__, None, timeout, heartbeat, attempts, once=once, on_failure=_on_failure(on_failure)
+        )
+        return _declared(function, declaration)
 
     return declare
 
@@ -97,13 +132,17 @@ def effect(
     timeout: timedelta = timedelta(minutes=10),
     heartbeat: timedelta = timedelta(seconds=10),
     attempts: int = 5,
+    call_timeout: timedelta = timedelta(seconds=30),
+    on_failure: OnFailure | None = None,
 ) -> Callable[[F], F]:
     """
     Declare something that is done to the world, once per key.
 
     `reconcile(call, *args)` belongs to `kind="reconcilable"` and returns
-    `Happened`, `DidNotHappen` or `CannotTell`. Raises `TypeError` where kind
-    and reconcile do not go together.
+    `Happened`, `DidNotHappen` or `CannotTell`. `call_timeout` is how long one
+    call of the outside takes at most, from `fence()` to its end: give the HTTP
+    client no more than that. Raises `TypeError` where kind and reconcile do not
+    go together.
     """
     try:
         known = EffectKind(kind)
@@ -115,7 +154,16 @@ def effect(
         raise TypeError(msg)
 
     def declare(function: F) -> F:
-        declaration = Declaration(name or function.__name__, known, timeout, heartbeat, attempts, reconcile)
+        declaration = Declaration(
+            name or function.__name__,
+            known,
+            timeout,
+            heartbeat,
+            attempts,
+            reconcile,
+            call_timeout,
+            on_failure=_on_failure(on_failure),
+        )
         return _declared(function, declaration)
 
     return declare
@@ -129,6 +177,14 @@ def declaration_of(function: Callable[..., Any]) -> Declaration:
         msg = f"{name} is neither a step nor an effect: decorate it with @step() or @effect(kind=...)"
         raise TypeError(msg)
     return declaration
+
+
+def _on_failure(said: Any) -> OnFailure | None:
+    if said not in {None, "ask", "fail"}:
+        msg = f'on_failure is "ask" or "fail", not {said!r}'
+        raise TypeError(msg)
+    known: OnFailure | None = said
+    return known
 
 
 def _declared(function: F, declaration: Declaration) -> F:

@@ -248,9 +248,9 @@ class Book:
                 self.dead_letters.add(entry.door, entry.brief())
             case Consumed():
                 self._known(entry.occurrence, "consumed", "answered").consumed.append(entry)
+                self._chain_any(entry.receipt)
             case Performed():
-                if entry.receipt is not None:
-                    self._chain(entry.receipt)
+                self._chain_any(entry.receipt)
                 self.calls[entry.call.name] = max(self.calls[entry.call.name], entry.call.visit)
             case Closed():
                 self.standing = entry.standing
@@ -305,6 +305,10 @@ class Book:
         record.state, record.closed_at = state, at
         del self._open[record.interrupt_id]
 
+    def _chain_any(self, receipt: Receipt | None) -> None:
+        if receipt is not None:
+            self._chain(receipt)
+
     def _chain(self, receipt: Receipt) -> None:
         head = self.head
         if receipt.previous != (head.digest if head else None):
@@ -338,7 +342,7 @@ class Book:
         in_entries = {
             entry.receipt.number
             for entry in self.entries
-            if isinstance(entry, Answered | Performed) and entry.receipt is not None
+            if isinstance(entry, Answered | Consumed | Performed) and entry.receipt is not None
         }
         return [receipt for receipt in self.receipts if receipt.number not in in_entries]
 

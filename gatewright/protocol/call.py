@@ -32,6 +32,12 @@ class Call(Word):
         """The readable id that the activity carries in Temporal: `publish_release#1`, `#1.2` after a re-run."""
         return f"{self.name}#{self.visit}" + (f".{self.generation}" if self.generation else "")
 
+    def again(self, *, generation: int, ledger_id: str | None = None) -> "Call":
+        """This very call under the key of another generation: only a decision about the call raises it."""
+        key = call_key(self.identity, self.branch, self.visit, self.name, generation)
+        update = {"generation": generation, "key": key, "ledger_id": ledger_id or self.ledger_id}
+        return self.model_copy(update=update)
+
     @classmethod
     def at(
         cls,

@@ -22,8 +22,9 @@ class EffectKnowledge(Word):
 
     call: Call
     fact: EffectFact
-    source: str = Field(min_length=1, description="who says so: `ledger`, `reconcile`, or a principal")
+    source: str = Field(min_length=1, description="who says so: `attempt`, `ledger`, `reconcile`, or a principal")
     because: str = ""
+    attempts: int = Field(default=0, ge=0, description="how often it was begun, as far as the ledger knows")
 
 
 class Continue(Word):
@@ -74,6 +75,11 @@ class ReplayCalls(Word):
             msg = f"REPLAY_CALLS needs proof that {self.call.id} itself did not happen"
             raise ValueError(msg)
         return self
+
+    @property
+    def replayed(self) -> Call:
+        """The call to make: the one that is named, under the key of the next generation."""
+        return self.call.again(generation=self.call.generation + 1)
 
 
 class Blocked(Word):

@@ -203,14 +203,15 @@ class Consumed(_Entry):
     occurrence: Occurrence
     by: str
     key: str
+    receipt: Receipt | None = Field(default=None, description="of what was authorised; effects only")
 
 
 class Performed(_Entry):
-    """A step or effect ended: with its output, or failed after its retries."""
+    """A step or effect ended: with its output, failed after its retries, or passed over because somebody said so."""
 
     kind: Literal["performed"] = "performed"
     call: Call
-    outcome: Literal["done", "failed"] = "done"
+    outcome: Literal["done", "failed", "skipped"] = "done"
     output: JsonValue = None
     output_digest: str | None = Field(default=None, description="of the output, which is left out where it is large")
     error: str | None = None

@@ -65,7 +65,7 @@ class EffectFact(Told):
 class Receipt(Told):
     """One link: made by `Receipt.seal`, never by hand."""
 
-    kind: Literal["continuation", "effect"] = "continuation"
+    kind: Literal["continuation", "authorisation", "effect"] = "continuation"
     number: int = Field(ge=1)
     previous: str | None
     at: datetime

@@ -11,17 +11,28 @@ processes at once; asynchronous callers use `asyncio.to_thread`.
 """
 
 from .database import default_url
-from .errors import ConversationExists, LedgerConflict, OpeningConflict, SessionOpen, StoreError, StoreUnavailable
+from .errors import (
+    CallReplaced,
+    ConversationExists,
+    EffectUnderWay,
+    LedgerConflict,
+    OpeningConflict,
+    SessionOpen,
+    StoreError,
+    StoreUnavailable,
+)
 from .gates import GateOrder
 from .ledger import Ledger
 from .records import (
     GATE_STATES,
     RUN_CLOSED,
     RUN_OPEN,
+    Begun,
+    Busy,
     Conversation,
     GateRow,
-    Intention,
     LedgerEntry,
+    Plan,
     RefusalRow,
     Remark,
     RunRecord,
@@ -33,15 +44,19 @@ __all__ = [
     "GATE_STATES",
     "RUN_CLOSED",
     "RUN_OPEN",
+    "Begun",
+    "Busy",
+    "CallReplaced",
     "Conversation",
     "ConversationExists",
+    "EffectUnderWay",
     "GateOrder",
     "GateRow",
-    "Intention",
     "Ledger",
     "LedgerConflict",
     "LedgerEntry",
     "OpeningConflict",
+    "Plan",
     "RefusalRow",
     "Remark",
     "RunRecord",

@@ -18,6 +18,7 @@ import sqlite3
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -117,6 +118,18 @@ class Database:
             if self.file is None:
                 connection.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(storable(name), 0))))
             yield connection
+
+    def now(self, connection: Connection) -> datetime:
+        """
+        The time by the one clock that leases are measured by.
+
+        PostgreSQL's own, whichever machine asks; an SQLite file is used from one
+        machine, so there it is that machine's.
+        """
+        if self.file is not None:
+            return datetime.now(UTC)  # noqa: TID251 - the store's clock
+        moment: datetime = connection.execute(select(func.clock_timestamp())).scalar_one()
+        return moment.astimezone(UTC)
 
     def close(self) -> None:
         """Close every connection; later calls raise `StoreError`."""

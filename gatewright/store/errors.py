@@ -6,7 +6,9 @@ What the store can object to, drawn once.
     ├── OpeningConflict      an opening id is used for another opening; `.run` is the run it made
     ├── ConversationExists   the session that is to be made is there already
     ├── SessionOpen          a run of the session is still open; `.run` says which
-    └── LedgerConflict       a key is used for other arguments; `.entry` is what stands
+    ├── LedgerConflict       a key is used for other arguments; `.entry` is what stands
+    │   └── CallReplaced     another generation was decided on in its place: `.entry.successor`
+    └── EffectUnderWay       an attempt lives, so that nobody may say yet what came of it
 
 No exception of SQLAlchemy or of a driver leaves a public method.
 """
@@ -56,3 +58,11 @@ class LedgerConflict(StoreError):  # noqa: N818 - named for what is the case
         """Keep the entry that stands under the key."""
         super().__init__(message)
         self.entry = entry
+
+
+class CallReplaced(LedgerConflict):
+    """The call did not happen, and another generation was decided on in its place; nothing was changed."""
+
+
+class EffectUnderWay(StoreError):  # noqa: N818 - named for what is the case
+    """An attempt at the effect may still be under way, so that nothing is decided about it yet; try again after it."""

@@ -198,8 +198,9 @@ class LedgerEntry(_Record):
     """
     What is remembered of one call of one effect.
 
-    `intended`: begun, outcome not yet known. `performed`: it happened, for ever.
-    `failed`: known not to have happened. `unknown`: nobody knows.
+    `planned`: about to be made, nothing was attempted. `intended`: begun,
+    outcome not yet known. `performed`: it happened, for ever. `failed`: known
+    not to have happened. `unknown`: nobody knows.
     """
 
     key: str
@@ -208,29 +209,67 @@ class LedgerEntry(_Record):
     branch: str
     visit: int
     generation: int
-    arguments_digest: str
-    state: Literal["intended", "performed", "failed", "unknown"]
-    attempts: int
-    """How often the call was intended."""
+    kind: str | None = None
+    """`keyed`, `reconcilable`, `opaque`, or `once` for a step's shared result; None where an earlier release wrote it."""
+    arguments: JsonValue = None
+    """As people may read them: of long ones, the beginning."""
+    arguments_digest: str | None = None
+    state: Literal["planned", "intended", "performed", "failed", "unknown"]
+    attempts: int = 0
+    """How often the call was begun."""
     result: JsonValue = None
     receipt: JsonValue = None
     error: str | None = None
-    intended_at: Instant
+    planned_at: Instant
+    intended_at: Instant | None = None
     """When the latest attempt began."""
     settled_at: Instant | None = None
+    holder: str | None = None
+    """Which attempt has the lease; None where it was given back."""
+    lease_until: Instant | None = None
+    call_seconds: float = 0
+    """How long after its lease a call of the outside may still be under way."""
+    resolved_by: str | None = None
+    resolution: Literal["happened", "did_not_happen"] | None = None
+    resolved_at: Instant | None = None
+    successor: str | None = None
+    """The key of the generation that was decided on in its place."""
+    contradicted: bool = False
+    """It was performed although a person had said that it was not."""
+
+    @property
+    def said_by(self) -> str | None:
+        """The person whose word this state rests on; None where it is a fact."""
+        by_word = {"happened": "performed", "did_not_happen": "failed"}
+        if self.resolution is None or self.state != by_word[self.resolution]:
+            return None
+        return self.resolved_by or "(unnamed)"
 
 
-class Intention(_Record):
-    """
-    What `Ledger.intend` found.
+class Plan(_Record):
+    """Which call an entry is about, for one that has to be made on the spot."""
 
-    `first`: this call wrote the entry, so nothing can have happened yet.
-    Otherwise `entry` says how the key stood *before* this call, except for
-    `attempts`, which counts this call too.
-    """
+    effect: str
+    kind: str | None
+    workflow_id: str
+    branch: str
+    visit: int
+    generation: int
+
+
+class Begun(_Record):
+    """An attempt may go on. `before` is the state that it found; `taken` is false where the effect is performed already."""
 
     entry: LedgerEntry
-    first: bool
+    before: str
+    taken: bool
+
+
+class Busy(_Record):
+    """Another attempt may be under way for so many seconds more."""
+
+    remaining: float
+    holder: str
 
 
 def cursor_parts(cursor: str) -> tuple[datetime, int, str]:

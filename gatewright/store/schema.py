@@ -7,7 +7,7 @@ filtered by; `haystack` is the text that a search looks in, case already folded,
 because the databases do not agree on how to fold it.
 """
 
-from sqlalchemy import BigInteger, Boolean, Column, Index, Integer, MetaData, Table
+from sqlalchemy import BigInteger, Boolean, Column, Float, Index, Integer, MetaData, Table
 
 from .columns import Json, Line, Moment, Serial
 
@@ -138,13 +138,25 @@ ledger = Table(
     Column("branch", Line, nullable=False),
     Column("visit", Integer, nullable=False),
     Column("generation", Integer, nullable=False),
-    Column("arguments_digest", Line, nullable=False),
+    Column("arguments_digest", Line),
     Column("state", Line, nullable=False),
     Column("attempts", Integer, nullable=False),
     Column("result", Json),
     Column("receipt", Json),
     Column("error", Line),
-    Column("intended_at", Moment, nullable=False),
+    Column("intended_at", Moment),
     Column("settled_at", Moment),
+    Column("kind", Line),
+    Column("arguments", Json),
+    Column("holder", Line),
+    Column("lease_until", Moment),
+    Column("call_seconds", Float, nullable=False),
+    Column("resolved_by", Line),
+    Column("resolution", Line),
+    Column("resolved_at", Moment),
+    Column("successor", Line),
+    Column("contradicted", Boolean, nullable=False),
+    Column("planned_at", Moment, nullable=False),
     Index(None, "workflow_id"),
+    Index(None, "state", "planned_at"),
 )

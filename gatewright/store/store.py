@@ -2,8 +2,9 @@
 
 from types import TracebackType
 from typing import Self
+from uuid import uuid4  # noqa: TID251 - the store's own id
 
-from sqlalchemy import select
+from sqlalchemy import select, update
 
 from . import schema
 from .conversations import Conversations
@@ -56,6 +57,19 @@ class Store(Runs, Conversations, GateIndex, Refusals):
             raise
         store.ledger = Ledger(database)
         return store
+
+    def renew_ledger_id(self) -> str:
+        """
+        Give the ledger another id, after the database was restored from a backup, and return it.
+
+        Every run that relies on the old one then stops at its next effect and
+        asks, because what the ledger knew meanwhile is lost.
+        """
+        with self._database.write("ledger_id") as connection:
+            fresh = uuid4().hex
+            connection.execute(update(schema.meta).where(schema.meta.c.name == "ledger_id").values(value=fresh))
+        self.ledger_id = fresh
+        return fresh
 
     def close(self) -> None:
         """Close every connection; the store cannot be used afterwards."""

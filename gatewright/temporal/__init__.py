@@ -7,8 +7,10 @@ A workflow hosts a `Frame` and asks `Gate`s through it; a worker is given the
 
 from gatewright.protocol.gate import Default, Gate, GateKind, Policy
 
-from .client import GateClient, Ruling, Started
+from .asking import Answered
+from .client import GateClient, Ruling
 from .errors import (
+    CallAbortedError,
     GateExpiredError,
     GateFailedError,
     NoWorkerError,
@@ -17,12 +19,14 @@ from .errors import (
     SetupError,
     UnknownRunError,
 )
-from .frame import Answered, Frame
+from .frame import Frame
 from .plugin import GatewrightPlugin
+from .starting import Started
 from .views import Delivered, GateView, RunView, TranscriptPage
 
 __all__ = [
     "Answered",
+    "CallAbortedError",
     "Default",
     "Delivered",
     "Frame",

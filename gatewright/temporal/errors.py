@@ -11,7 +11,8 @@ What can go wrong that is somebody's mistake, or the world's.
 
     ApplicationError (Temporal's: fails the run unless the pipeline catches it)
         ├── GateExpiredError         a gate's deadline passed, and it has no default
-        └── GateFailedError          a background job said through its gate that it failed
+        ├── GateFailedError          a background job said through its gate that it failed
+        └── CallAbortedError         a person ended a call that had failed, or of which nobody knew whether it happened
 
 A refused answer is not an error: `GateClient.answer` returns the verdict.
 """
@@ -20,6 +21,7 @@ from temporalio.exceptions import ApplicationError
 
 from gatewright.protocol.answer import Failure
 from gatewright.protocol.errors import GatewrightError
+from gatewright.protocol.recovery import CallFailure
 
 
 def innermost(failed: BaseException) -> str:
@@ -102,5 +104,20 @@ class GateFailedError(ApplicationError):
             f"{interrupt_id} failed: {failure.type}: {failure.message}",
             failure.model_dump(mode="json"),
             type="GateFailed",
+            non_retryable=True,
+        )
+
+
+class CallAbortedError(ApplicationError):
+    """A person said abort at the gate of a call that had failed or was blocked: `failed` says which and why, `by` who."""
+
+    def __init__(self, failed: CallFailure, by: str, comment: str | None = None) -> None:
+        self.failed = failed
+        self.by = by
+        why = f": {comment}" if comment else ""
+        super().__init__(
+            f"{failed.call} was aborted by {by}{why} (it had failed: {failed.error})",
+            failed.model_dump(mode="json"),
+            type="CallAborted",
             non_retryable=True,
         )

@@ -7,11 +7,10 @@ in the record and its sender gets the verdict and not an error.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from temporalio import workflow
-from temporalio.api.common.v1 import Payload
 from temporalio.exceptions import is_cancelled_exception
 from temporalio.worker import (
     ExecuteWorkflowInput,
@@ -22,7 +21,7 @@ from temporalio.worker import (
     WorkflowOutboundInterceptor,
 )
 
-from gatewright.effects.interceptor import CALL_HEADER
+from gatewright.effects.wire import CALL_HEADER, ERRAND_HEADER, header
 from gatewright.protocol.identity import Standing
 
 from . import names
@@ -84,8 +83,8 @@ def _fails_the_run(ended: BaseException) -> bool:
 
 class _Outbound(WorkflowOutboundInterceptor):
     def start_activity(self, input: StartActivityInput) -> workflow.ActivityHandle[Any]:
-        if call := called():
-            payload = Payload(metadata={"encoding": b"json/plain"}, data=call.model_dump_json().encode())
-            headers: Mapping[str, Payload] = {**input.headers, CALL_HEADER: payload}
-            input.headers = headers
+        if calling := called():
+            call, errand = calling
+            ours = {CALL_HEADER: header(call)} | ({} if errand is None else {ERRAND_HEADER: header(errand)})
+            input.headers = {**input.headers, **ours}
         return super().start_activity(input)

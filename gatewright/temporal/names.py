@@ -23,6 +23,8 @@ OPEN_GATE: Final = "gatewright_open_gate"
 SETTLE_GATE: Final = "gatewright_settle_gate"
 CLOSE_RUN: Final = "gatewright_close_run"
 LEARN_LEDGER: Final = "gatewright_learn_ledger"
+PLAN_EFFECT: Final = "gatewright_plan_effect"
+RESOLVE_EFFECT: Final = "gatewright_resolve_effect"
 
 ATTRIBUTE_PIPELINE: Final = "GatewrightPipeline"
 ATTRIBUTE_SESSION: Final = "GatewrightSession"
@@ -32,6 +34,9 @@ EXTERN_TELL: Final = "gatewright_tell"
 
 PATCH_STEADY: Final = "gatewright-steady"
 """Runs that were opened since no command waits for a local activity (`listing.py`)."""
+
+PATCH_EFFECTS: Final = "gatewright-effects"
+"""Runs whose effects are planned in the ledger, and whose failures ask a person (`performing.py`)."""
 
 ERROR_BUSY: Final = "GatewrightBusy"
 """The ApplicationError type with which the validator asks for an answer to be sent again in a moment."""

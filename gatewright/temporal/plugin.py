@@ -26,6 +26,7 @@ from . import names
 from .errors import SetupError
 from .index import IndexActivities, IndexTeller
 from .interceptor import FrameInterceptor
+from .planning import LedgerActivities
 from .sandbox import lightened, passing_through
 
 STICKY_TIMEOUT = timedelta(seconds=1)
@@ -53,8 +54,8 @@ class GatewrightPlugin(SimplePlugin):
         super().__init__(
             "gatewright",
             data_converter=_converter,
-            interceptors=[FrameInterceptor(teller.tell), EffectsInterceptor(store)],
-            activities=IndexActivities(store, teller).all,
+            interceptors=[FrameInterceptor(teller.tell)],
+            activities=[*IndexActivities(store, teller).all, *LedgerActivities(store).all],
             workflow_runner=passing_through,
         )
 
@@ -67,6 +68,9 @@ class GatewrightPlugin(SimplePlugin):
             config["max_concurrent_activities"] = config.get("max_concurrent_activities") or 20
         if config.get("sticky_queue_schedule_to_start_timeout") in (None, timedelta(seconds=10)):
             config["sticky_queue_schedule_to_start_timeout"] = STICKY_TIMEOUT
+        # Each worker has its own, because an effect has Temporal write something down by the worker's client.
+        effects = EffectsInterceptor(self.store, config["client"])
+        config["interceptors"] = [*(config.get("interceptors") or []), effects]
         _lighten(config, config["client"].data_converter)
         return config
 

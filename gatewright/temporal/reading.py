@@ -30,6 +30,7 @@ from gatewright.store import RUN_CLOSED, GateRow, RunRecord, Store, StoreError
 
 from . import names
 from .errors import NoWorkerError, ServerUnavailableError, UnknownRunError, innermost
+from .underway import calls_under_way
 from .views import (
     AnswerView,
     BookPart,
@@ -84,7 +85,7 @@ class RunReader:
 
     async def get(self, workflow_id: str) -> RunView:
         """
-        One run, its standing and its gates.
+        One run, its standing, its gates and its calls under way.
 
         Read from the run itself; where no worker answers, from the index, and
         `source` says so; once it is over, also from its archive.
@@ -100,6 +101,7 @@ class RunReader:
             status=status,
             opened_at=described.start_time,
             closed_at=described.close_time,
+            calls=await calls_under_way(self.client, described) if running else (),
         )
         result, failure = (None, None) if running else await self._outcome(workflow_id)
         # Looked at first, because a query of a run in trouble waits in vain for as long as it may.

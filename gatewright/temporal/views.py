@@ -117,6 +117,18 @@ class RefusalsView(Told):
     dead_letter_count: int
 
 
+class CallUnderWay(Told):
+    """An activity of a run that has not ended: a step, an effect, or what the run asks of the ledger."""
+
+    activity_id: str
+    activity_type: str
+    state: str = Field(description="Temporal's word: scheduled, started, cancel_requested, paused, ...")
+    attempt: int
+    last_failure: str | None = Field(default=None, description="why the attempt before failed")
+    waits_for: str | None = Field(default=None, description="what this attempt waits for, as it reported itself")
+    next_attempt_at: datetime | None = None
+
+
 class RunView(Told):
     """One run: where it stands and what it waits for."""
 
@@ -127,6 +139,8 @@ class RunView(Told):
     opened_at: datetime | None = None
     closed_at: datetime | None = None
     gates: tuple[GateView, ...] = ()
+    calls: tuple[CallUnderWay, ...] = ()
+    """What Temporal has under way for a run that goes on, the one scheduled first before the others."""
     result: JsonValue = None
     failure: str | None = None
     trouble: str | None = Field(

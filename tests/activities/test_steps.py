@@ -5,14 +5,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import JsonValue
 from temporalio.testing import ActivityEnvironment
 
 from activities.jobs import JobFolder
 from activities.models import Notes, TransformPlan, TransformResult
 from activities.steps import dispatch_transform, draft_notes, profile_dataset, publish_release, reconcile_release
 from activities.transforming import transformed
-from gatewright.effects import Call, CannotTell, DidNotHappen, Happened, NotPerformed, declaration_of
-from gatewright.effects.interceptor import running
+from gatewright.effects import Call, CannotTell, DidNotHappen, Happened, NotPerformed, declaration_of, running
 from gatewright.protocol.identity import BranchPath, FrameIdentity
 from tests.activities.builders import CALLBACK, ORDERS, plan_of
 
@@ -114,7 +114,8 @@ def test_a_release_that_was_published_happened(plan: TransformPlan, transform: T
     """The recorded release is the result."""
     release = called(publish_release, plan, transform, NOTES, {}, "anna")
 
-    assert Happened(release) == reconcile_release(call_of(publish_release), plan, transform, NOTES, {}, "anna")
+    proof: JsonValue = {"manifest": release.manifest, "sha256": release.sha256}
+    assert Happened(release, proof) == reconcile_release(call_of(publish_release), plan, transform, NOTES, {}, "anna")
 
 
 def test_a_release_that_was_not_published_did_not_happen(plan: TransformPlan, transform: TransformResult) -> None:

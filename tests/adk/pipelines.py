@@ -151,7 +151,7 @@ class Boom:
 
     @workflow.init
     def __init__(self, text: str) -> None:
-        self.frame = Frame(gates=["g"])
+        self.frame = Frame(gates=["g"], on_failure="fail")
 
     @workflow.run
     async def run(self, text: str) -> None:

@@ -1,18 +1,16 @@
 """Intent and receipt: a retried activity whose effect is recorded returns the recorded result."""
 
+import asyncio
 from collections import Counter
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from temporalio import workflow
-from temporalio.client import WorkflowFailureError
-from temporalio.exceptions import ApplicationError
+from temporalio import activity, workflow
 
 from gatewright.protocol import Call
 from gatewright.store import Store
-from gatewright.temporal import GateClient
 
 with workflow.unsafe.imports_passed_through():
     from gatewright.effects import (
@@ -23,6 +21,7 @@ with workflow.unsafe.imports_passed_through():
         Reconciliation,
         current_call,
         effect,
+        heartbeat,
         step,
     )
     from gatewright.temporal import Frame
@@ -104,6 +103,21 @@ async def precise(name: str) -> dict[str, Any]:
     return dict(OUTSIDE[key])
 
 
+@step(heartbeat=timedelta(seconds=1))
+async def resumes() -> list[Any]:
+    """Reports how far it has come, and dies; the second attempt says nothing for longer than a heartbeat, and dies too."""
+    told = list(activity.info().heartbeat_details)
+    attempt = activity.info().attempt
+    if attempt == 1:
+        heartbeat("half way", 50)
+        await asyncio.sleep(0.1)
+        raise Lost
+    if attempt == 2:
+        await asyncio.sleep(1)
+        raise Lost
+    return told
+
+
 EFFECTS: dict[str, Callable[..., Any]] = {
     "precise": precise,
     "keyed": keyed,
@@ -111,6 +125,7 @@ EFFECTS: dict[str, Callable[..., Any]] = {
     "opaque": opaque,
     "declined": declined,
     "asks": asks_for_its_call,
+    "resumes": resumes,
 }
 
 
@@ -124,7 +139,7 @@ class Performs:
 
     @workflow.run
     async def run(self, which: str, name: str) -> str:
-        args = [] if which == "asks" else [name]
+        args = [] if which in {"asks", "resumes"} else [name]
         return str(await self.frame.perform(EFFECTS[which], *args))
 
 
@@ -159,19 +174,6 @@ async def test_a_reconcilable_effect_that_did_not_happen_is_performed(performs: 
     """The outside knows nothing of the key, so the retry does it."""
     assert await performs("reconcilable", "lost before") == "done lost before"
     assert DONE["reconcilable lost before"] == 1
-
-
-@pytest.mark.parametrize(("which", "name"), [("opaque", "payment"), ("reconcilable", "mute")])
-async def test_what_cannot_be_known_is_not_repeated_on_hope(which: str, name: str, performs: Any, store: Store) -> None:
-    """The run says that it does not know; the ledger says so too."""
-    with pytest.raises(WorkflowFailureError) as failed:
-        await performs(which, name)
-    cause = failed.value.cause.__cause__
-
-    assert isinstance(cause, ApplicationError)
-    assert cause.type == "EffectUnknown"
-    assert DONE[f"{which} {name}"] == 1
-    assert ["unknown"] == [entry.state for entry in store.ledger.entries()]
 
 
 async def test_an_effect_known_not_to_have_happened_may_be_repeated(performs: Any) -> None:
@@ -213,32 +215,6 @@ async def test_a_sync_step_knows_its_call(performs: Any) -> None:
     assert await performs("asks") == "asks_for_its_call#1 Performs@1/asks_for_its_call@1"
 
 
-async def test_another_ledger_is_named_and_never_taken_for_not_attempted(
-    client: Any, queue: str, working: Any, store: Store, tmp_path: Any, address: str
-) -> None:
-    """The run met one ledger; a worker with another refuses its effects."""
-    from temporalio.client import Client
-
-    from gatewright.temporal import GatewrightPlugin
-    from tests.temporal.conversation import Conversation
-    from tests.temporal.pipelines import ALL, COUNTED, STEPS
-
-    gates = GateClient(client, store, task_queue=queue)
-    async with working(ALL, STEPS):
-        started = await gates.start("Reviewed", "other ledger")
-        run = Conversation(gates, started.workflow_id)
-        await run.opened("review")
-    with Store.open(f"sqlite:///{tmp_path}/other.db") as other:
-        stranger = await Client.connect(address, plugins=[GatewrightPlugin(other)])
-        async with working(ALL, STEPS, client=stranger):
-            await run.admitted("review", {"approved": True})
-            with pytest.raises(WorkflowFailureError) as failed:
-                await run.result()
-
-    assert store.ledger_id in str(failed.value.cause.__cause__)
-    assert COUNTED["other ledger paid"] == 0
-
-
 async def test_an_effect_waits_while_the_store_is_away(performs: Any, store: Store, tmp_path: Any) -> None:
     """It is never performed unrecorded: a locked database holds it up, and it goes on when the lock is gone."""
     import sqlite3
@@ -268,3 +244,8 @@ async def test_a_result_is_recorded_as_it_is(performs: Any, store: Store) -> Non
     """A number of 19 digits stays that number, in the run and in the ledger."""
     assert await performs("precise", "number") == str({"transaction": 2**60 + 1})
     assert [entry.result for entry in store.ledger.entries()] == [{"transaction": 2**60 + 1}]
+
+
+async def test_what_an_attempt_reported_is_kept_until_there_is_more_to_say(performs: Any) -> None:
+    """The heartbeat that is sent by itself does not erase it."""
+    assert await performs("resumes") == str(["half way", 50])

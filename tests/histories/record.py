@@ -26,13 +26,19 @@ from gatewright.store import Store
 from gatewright.temporal import GateClient, GatewrightPlugin
 from gatewright.temporal.process import leave
 from tests.conftest import ATTRIBUTES, binary
+from tests.effects.outside import FUNCTIONS, HEALED, Doing
 from tests.temporal import pipelines
 from tests.temporal.conversation import Conversation
 from workflows import DatasetRelease
 
 HERE = Path(__file__).parent
-SERIES = HERE / "steady"
-"""Runs that were opened since no command waits for a local activity; `first` are those before."""
+SERIES = HERE / "effects"
+"""
+Runs whose effects are planned in the ledger and whose failures ask a person.
+
+`steady` are those before, since no command waits for a local activity, and
+`first` those before them.
+"""
 ROOT = HERE.parents[1]
 SCENARIOS: dict[str, Callable[[GateClient], Awaitable[Conversation]]] = {}
 
@@ -154,6 +160,77 @@ async def dataset_release_revised_once(gates: GateClient) -> Conversation:
     return run
 
 
+async def doing(gates: GateClient, what: str, name: str, **options: Any) -> Conversation:
+    """A run that performs one step or effect."""
+    await gates.client.start_workflow("Doing", args=[what, name, options], id=f"{what}-{name}", task_queue="recorded")
+    return Conversation(gates, f"{what}-{name}")
+
+
+@scenario
+async def an_effect_that_did_not_happen(gates: GateClient) -> Conversation:
+    """Blocked, and made again under the next generation."""
+    run = await doing(gates, "transfer", "again")
+    await run.opened("blocked:transfer")
+    await run.admitted("blocked:transfer", {"decision": "did_not_happen"}, principal="ops")
+    await run.result()
+    return run
+
+
+@scenario
+async def an_effect_that_happened(gates: GateClient) -> Conversation:
+    """Blocked, and gone on with what somebody found out."""
+    run = await doing(gates, "transfer", "happened")
+    await run.opened("blocked:transfer")
+    word = {"decision": "happened", "receipt": "t-1", "result": {"id": 1, "name": "happened"}}
+    await run.admitted("blocked:transfer", word, principal="ops", signal=True)
+    await run.result()
+    return run
+
+
+@scenario
+async def an_effect_that_the_outside_was_asked_about(gates: GateClient) -> Conversation:
+    """Its last attempt lost its word, and the outside knows."""
+    run = await doing(gates, "asked", "asked")
+    await run.result()
+    return run
+
+
+@scenario
+async def a_keyed_effect_that_was_told_again(gates: GateClient) -> Conversation:
+    """Failed after its attempts, and tried again under its own key."""
+    run = await doing(gates, "keyed", "keyed")
+    await run.opened("failed:keyed")
+    HEALED.add("keyed")
+    await run.admitted("failed:keyed", {"decision": "retry"}, principal="ops")
+    await run.result()
+    return run
+
+
+@scenario
+async def a_step_that_failed_twice_and_was_skipped(gates: GateClient) -> Conversation:
+    """Tried again once, in vain."""
+    run = await doing(gates, "stumble", "skipped", on_skip="without")
+    await run.opened("failed:stumble")
+    await run.admitted("failed:stumble", {"decision": "retry"}, principal="ops")
+    await run.opened("failed:stumble~2")
+    await run.admitted("failed:stumble~2", {"decision": "skip"}, principal="ops")
+    await run.result()
+    return run
+
+
+@scenario
+async def a_step_that_was_aborted(gates: GateClient) -> Conversation:
+    """The run fails, as somebody said."""
+    run = await doing(gates, "stumble", "aborted")
+    await run.opened("failed:stumble")
+    await run.admitted("failed:stumble", {"decision": "abort"}, principal="ops")
+    try:
+        await run.result()
+    except Exception:
+        return run
+    raise AssertionError("it was not aborted")
+
+
 def neutral(history: Any, places: dict[str, str]) -> Any:
     """The history without the names of the machine that recorded it, in its payloads too."""
     if isinstance(history, dict):
@@ -161,14 +238,23 @@ def neutral(history: Any, places: dict[str, str]) -> Any:
         if "@" in str(plain.get("identity", "")):
             plain["identity"] = "job"
         if isinstance(plain.get("data"), str) and "metadata" in plain:
-            text = base64.b64decode(plain["data"])
-            for place, stand_in in places.items():
-                text = text.replace(place.encode(), stand_in.encode())
-            plain["data"] = base64.b64encode(text).decode()
+            plain["data"] = renamed(plain["data"], places)
+            plain["metadata"] = {name: renamed(value, places) for name, value in plain["metadata"].items()}
         return plain
     if isinstance(history, list):
         return [neutral(item, places) for item in history]
+    if isinstance(history, str):
+        for place, stand_in in places.items():
+            history = history.replace(place, stand_in)
     return history
+
+
+def renamed(encoded: str, places: dict[str, str]) -> str:
+    """What is written in base64, with stand-ins for the places."""
+    text = base64.b64decode(encoded)
+    for place, stand_in in places.items():
+        text = text.replace(place.encode(), stand_in.encode())
+    return base64.b64encode(text).decode()
 
 
 async def record() -> None:
@@ -198,10 +284,12 @@ async def record() -> None:
             dispatch_transform,
             publish_release,
             *pipelines.STEPS,
+            *FUNCTIONS.values(),
         ]
         await stack.enter_async_context(
-            Worker(client, task_queue="recorded", workflows=[DatasetRelease, *pipelines.ALL], activities=steps)
+            Worker(client, task_queue="recorded", workflows=[DatasetRelease, Doing, *pipelines.ALL], activities=steps)
         )
+        SERIES.mkdir(exist_ok=True)
         for name, play in SCENARIOS.items():
             run = await play(gates)
             history = json.loads((await run.handle.fetch_history()).to_json())

@@ -10,6 +10,7 @@ from temporalio.worker import Replayer
 
 from gatewright.temporal import GatewrightPlugin
 from gatewright.temporal.process import leave
+from tests.effects.outside import Doing
 from tests.temporal import pipelines
 from workflows import DatasetRelease
 
@@ -24,7 +25,7 @@ async def histories() -> AsyncIterator[WorkflowHistory]:
 
 async def main() -> int:
     """Replay them all."""
-    replayer = Replayer(workflows=[DatasetRelease, *pipelines.ALL], plugins=[GatewrightPlugin()])
+    replayer = Replayer(workflows=[DatasetRelease, Doing, *pipelines.ALL], plugins=[GatewrightPlugin()])
     diverged = 0
     async with replayer.workflow_replay_iterator(histories()) as results:
         async for result in results:

@@ -96,7 +96,7 @@ class Spoiled:
     @workflow.init
     def __init__(self, text: str) -> None:
         """Host the frame."""
-        self.frame = Frame()
+        self.frame = Frame(on_failure="fail")
 
     @workflow.run
     async def run(self, text: str) -> str:
@@ -122,11 +122,28 @@ class Named:
         return f"named {named.value.name} by {named.principal}"
 
 
-WORKFLOWS = [Planned, Held, Spoiled, Named]
+@workflow.defn
+class Mended:
+    """Its step fails until somebody says what follows."""
+
+    @workflow.init
+    def __init__(self, text: str) -> None:
+        """Host the frame."""
+        self.frame = Frame()
+
+    @workflow.run
+    async def run(self, text: str) -> str:
+        """Fail, ask, go on without."""
+        await self.frame.ask(Gate("before", answer=Approval, message="Begin?"))
+        return await self.frame.perform(spoil, text, on_skip="went on without it")
+
+
+WORKFLOWS = [Planned, Held, Spoiled, Named, Mended]
 STEPS = [count, hold, spoil]
 APPS = [
     App("planned", "Planned", description="count -> review", graph=Graph.chain("count", Node("review", kind="gate"))),
     App("held", "Held"),
     App("spoiled", "Spoiled"),
+    App("mended", "Mended"),
     App("named", "Named", graph=Graph.chain("count", Node("naming", kind="gate"))),
 ]

@@ -205,6 +205,21 @@ async def test_a_run_that_fails_says_so_in_json(talk: Talk) -> None:
     assert "Traceback" not in failed.text
 
 
+async def test_a_step_that_fails_asks_what_follows(talk: Talk) -> None:
+    """ADK's clients see the error, and the gate as they see any other, and answer it as any other."""
+    talk.app = "mended"
+    await talk.begin()
+    await talk.run(text(talk.session))
+    failed = await talk.run(answer("before", approved=True))
+    mended = await talk.run(answer("failed:spoil", decision="skip"))
+
+    assert 200 == failed.status_code
+    error, asked = failed.json()
+    assert "nothing can be made of" in error["errorMessage"]
+    assert ["failed:spoil"] == asked["longRunningToolIds"]
+    assert "went on without it" == mended.json()[-1]["output"]
+
+
 async def test_a_stream_ends_when_the_server_stops(talk: Talk, serving: Served) -> None:
     """With a word about it, within seconds; a turn by `/run` gets 503."""
     talk.app = "held"

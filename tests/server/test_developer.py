@@ -25,7 +25,7 @@ async def test_apps_are_listed_in_both_forms(asking: Asking) -> None:
     names = await asking().get("/list-apps?relative_path=./")
     known = (await asking().get("/list-apps", params={"detailed": True})).json()["apps"]
 
-    assert ["held", "named", "planned", "spoiled"] == names.json()
+    assert ["held", "mended", "named", "planned", "spoiled"] == names.json()
     assert {
         "name": "planned",
         "rootAgentName": "Planned",

@@ -90,4 +90,4 @@ async def test_an_app_must_be_named(asking: Asking) -> None:
     refused = await asking().post("/run", json={"userId": "u", "sessionId": "s"})
 
     assert 400 == refused.status_code
-    assert "app_name is required: held, named, planned, spoiled" == refused.json()["detail"]
+    assert "app_name is required: held, mended, named, planned, spoiled" == refused.json()["detail"]

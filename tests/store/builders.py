@@ -3,14 +3,21 @@
 import json
 import subprocess
 import sys
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from threading import Barrier
+from typing import Any, TypeVar
 
-from gatewright.store import GateRow, RefusalRow, RunRecord, SessionKey, Store
+from gatewright.store import GateRow, LedgerConflict, Plan, RefusalRow, RunRecord, SessionKey, SessionOpen, Store
 
 NOON = datetime(2031, 5, 4, 12, 0, 0, 123456, tzinfo=UTC)
 SESSION = SessionKey(app="datasets", user="ada", session="s1")
 RUN = SESSION.workflow_id(1)
+PLAN = Plan(effect="publish", kind="keyed", workflow_id=RUN, branch="release@1/publish@1", visit=1, generation=0)
+
+T = TypeVar("T")
 
 
 def later(minutes: int = 1) -> datetime:
@@ -89,19 +96,47 @@ def refusal_row(**changes: Any) -> RefusalRow:
     return RefusalRow(**fields | changes)
 
 
-def intention(**changes: Any) -> dict[str, Any]:
-    """Give the arguments of `Ledger.intend` for one call of `publish`."""
+def planned(**changes: Any) -> dict[str, Any]:
+    """Give the arguments of `Ledger.plan` for one call of `publish`."""
+    fields: dict[str, Any] = {"key": "k1", **dict(PLAN)}
+    return fields | changes
+
+
+def attempt(**changes: Any) -> dict[str, Any]:
+    """Give the arguments of `Ledger.begin`, behind the key, for an attempt that nobody else may meet for an hour."""
     fields: dict[str, Any] = {
-        "key": "k1",
-        "effect": "publish",
-        "workflow_id": RUN,
-        "branch": "release@1/publish@1",
-        "visit": 1,
-        "generation": 0,
+        "holder": "h1",
+        "lease": 3600.0,
+        "call_seconds": 0.0,
         "arguments_digest": "sha256:3",
-        "at": NOON,
+        "arguments": [{"rows": 3}],
+        "alone": False,
     }
     return fields | changes
+
+
+def until(condition: Callable[[], T | None], seconds: float = 30) -> T:
+    """Ask again until there is something other than None, and give it."""
+    give_up = time.monotonic() + seconds
+    while (found := condition()) is None:
+        assert time.monotonic() < give_up, "it did not come about"
+        time.sleep(0.005)
+    return found
+
+
+def at_once(*calls: Callable[[], object]) -> list[object]:
+    """Call all in threads that start together; an exception is a result."""
+    barrier = Barrier(len(calls))
+
+    def one(call: Callable[[], object]) -> object:
+        barrier.wait(timeout=30)
+        try:
+            return call()
+        except (SessionOpen, LedgerConflict) as error:
+            return error
+
+    with ThreadPoolExecutor(len(calls)) as threads:
+        return list(threads.map(one, calls))
 
 
 def in_processes(count: int, script: str, *arguments: str) -> list[Any]:

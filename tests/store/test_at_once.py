@@ -1,11 +1,9 @@
 """Many threads and many processes write at once, and nothing is given twice or lost."""
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from threading import Barrier
 
-from gatewright.store import Intention, LedgerConflict, SessionOpen, Store
-from tests.store.builders import RUN, SESSION, allocate, gate_row, in_processes, intention, later, refusal_row
+from gatewright.store import SessionOpen, Store
+from tests.store.builders import RUN, SESSION, allocate, at_once, gate_row, in_processes, later, refusal_row
 
 ALLOCATE = """
 from concurrent.futures import ThreadPoolExecutor
@@ -18,14 +16,6 @@ with Store.open(address) as store, ThreadPoolExecutor(8) as threads:
         return run.number, new
     begin()
     print(json.dumps(list(threads.map(one, range(12)))))
-"""
-
-INTEND = """
-from gatewright.store import Store
-from tests.store.builders import intention
-with Store.open(sys.argv[2]) as store:
-    begin()
-    print(json.dumps([store.ledger.intend(**intention()).first for _ in range(5)]))
 """
 
 
@@ -42,30 +32,6 @@ def test_one_opening_id_from_everywhere_makes_one_run(address: str) -> None:
     assert [(1, False)] * 47 + [(1, True)] == sorted(given)
 
 
-def test_one_call_is_the_first_to_intend(address: str) -> None:
-    firsts = [first for printed in in_processes(4, INTEND, address) for first in printed]
-
-    with Store.open(address) as store:
-        entry = store.ledger.entry("k1")
-    assert entry is not None
-    assert (1, 20, 20) == (firsts.count(True), len(firsts), entry.attempts)
-
-
-def at_once(*calls: Callable[[], object]) -> list[object]:
-    """Call all in threads that start together; an exception is a result."""
-    barrier = Barrier(len(calls))
-
-    def one(call: Callable[[], object]) -> object:
-        barrier.wait(timeout=30)
-        try:
-            return call()
-        except (SessionOpen, LedgerConflict) as error:
-            return error
-
-    with ThreadPoolExecutor(len(calls)) as threads:
-        return list(threads.map(one, calls))
-
-
 def test_of_many_openings_one_finds_the_session_free(store: Store) -> None:
     def opening(number: int) -> Callable[[], object]:
         return lambda: allocate(store, opening_id=f"o{number}", refuse_if_open=True)
@@ -74,16 +40,6 @@ def test_of_many_openings_one_finds_the_session_free(store: Store) -> None:
 
     assert 7 == sum(isinstance(result, SessionOpen) for result in results)
     assert 1 == len(store.runs())
-
-
-def test_of_two_meanings_of_a_key_one_stands(store: Store) -> None:
-    def intend(digest: str) -> Callable[[], object]:
-        return lambda: store.ledger.intend(**intention(arguments_digest=digest))
-
-    results = at_once(*map(intend, "abcdefgh"))
-
-    assert 1 == sum(isinstance(result, Intention) and result.first for result in results)
-    assert 7 == sum(isinstance(result, LedgerConflict) for result in results)
 
 
 def test_an_opening_and_a_closing_of_a_gate_may_race(store: Store) -> None:

@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from gatewright.store import Ledger, Store, StoreError, StoreUnavailable
-from tests.store.builders import NOON, RUN, SESSION, allocate, gate_row, intention, refusal_row, run_record
+from tests.store.builders import NOON, PLAN, RUN, SESSION, allocate, attempt, gate_row, planned, refusal_row, run_record
 from tests.store.conftest import Server
 
 CALLS = {
@@ -32,12 +32,19 @@ CALLS = {
     "delete_conversation": lambda store: store.delete_conversation(SESSION, at=NOON),
     "record_refusal": lambda store: store.record_refusal(refusal_row()),
     "refusals": lambda store: store.refusals(),
-    "ledger.intend": lambda store: store.ledger.intend(**intention()),
-    "ledger.performed": lambda store: store.ledger.performed("k1", result=1, receipt=None, at=NOON),
-    "ledger.failed": lambda store: store.ledger.failed("k1", error="no", at=NOON),
-    "ledger.unknown": lambda store: store.ledger.unknown("k1", error="?", at=NOON),
+    "renew_ledger_id": lambda store: store.renew_ledger_id(),
+    "ledger.plan": lambda store: store.ledger.plan(**planned()),
+    "ledger.begin": lambda store: store.ledger.begin("k1", **attempt(new=PLAN)),
+    "ledger.busy": lambda store: store.ledger.busy("k1"),
+    "ledger.renew": lambda store: store.ledger.renew("k1", "h1", lease=1),
+    "ledger.release": lambda store: store.ledger.release("k1", "h1"),
+    "ledger.performed": lambda store: store.ledger.performed("k1", result=1, receipt=None),
+    "ledger.failed": lambda store: store.ledger.failed("k1", error="no"),
+    "ledger.unknown": lambda store: store.ledger.unknown("k1", error="?"),
+    "ledger.resolve": lambda store: store.ledger.resolve("k1", by="ada", happened=True, new=PLAN),
     "ledger.entry": lambda store: store.ledger.entry("k1"),
     "ledger.entries": lambda store: store.ledger.entries(),
+    "ledger.prune": lambda store: store.ledger.prune(before=NOON),
 }
 
 
@@ -145,19 +152,21 @@ def test_a_time_without_a_zone_is_refused_and_nothing_is_kept(store: Store) -> N
     with pytest.raises(StoreError, match=r"timezone|time zone"):
         store.close_run(RUN, standing="completed", at=naive)
     with pytest.raises(StoreError, match=r"timezone|time zone"):
-        store.ledger.intend(**intention(at=naive))
+        store.ledger.prune(before=naive)
     with pytest.raises(ValidationError, match="timezone"):
         gate_row(opened_at=naive)
 
     assert [] == store.runs()
-    assert [] == store.ledger.entries()
 
 
 def test_a_value_that_json_has_no_form_for_is_refused(store: Store) -> None:
-    store.ledger.intend(**intention())
+    store.ledger.plan(**planned())
 
     with pytest.raises(StoreError, match=r"not (a )?valid|not JSON serializable"):
-        store.ledger.performed("k1", result=object(), receipt=None, at=NOON)  # type: ignore[arg-type]
+        store.ledger.performed("k1", result=object(), receipt=None)  # type: ignore[arg-type]
+    with pytest.raises(StoreError, match=r"not (a )?valid|not JSON serializable"):
+        store.ledger.begin("k1", **attempt(arguments=object()))
+    assert ["planned"] == [entry.state for entry in store.ledger.entries()]
 
 
 def test_text_that_no_database_takes_is_kept_with_a_replacement(store: Store) -> None:

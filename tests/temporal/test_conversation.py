@@ -11,7 +11,7 @@ from tests.temporal.pipelines import ALL, COUNTED, STEPS
 
 
 async def test_a_run_goes_from_its_first_step_to_its_effect(open_run: Any, working: Any, store: Store) -> None:
-    """Answers admitted: one. Steps run: once each. Receipts: a chain of two, the effect's with its key."""
+    """Answers admitted: one. Steps run: once each. Receipts: a chain of three, the effect's with its key."""
     async with working(ALL, STEPS):
         run = await open_run("Reviewed", "plain-sailing")
         await run.opened("review")
@@ -21,11 +21,13 @@ async def test_a_run_goes_from_its_first_step_to_its_effect(open_run: Any, worki
         assert (COUNTED["plain-sailing"], COUNTED["plain-sailing paid"]) == (1, 1)
         receipts = (await run.gates.receipts(run.id)).receipts
         assert isinstance(verify(receipts), Verified)
-        assert [receipt.kind for receipt in receipts] == ["continuation", "effect"]
-        assert receipts[1].responder is not None
-        assert receipts[1].responder.principal == "alice"
+        assert [receipt.kind for receipt in receipts] == ["continuation", "authorisation", "effect"]
+        for receipt in receipts:
+            assert receipt.responder is not None
+            assert receipt.responder.principal == "alice"
         [entry] = store.ledger.entries(run=run.id)
-        assert (entry.key, entry.state) == (receipts[1].effect.key, "performed")
+        assert (entry.key, entry.state) == (receipts[2].effect.key, "performed")
+        assert receipts[1].effect.key == entry.key
 
 
 async def test_after_any_number_of_invalid_answers_a_valid_one_counts(open_run: Any, working: Any) -> None:

@@ -168,13 +168,51 @@ async def _kill_the_first_job(data: Path) -> None:
     os.kill(await until(pid, "the job starts", seconds=60), signal.SIGKILL)
 
 
-async def test_a_file_that_is_none_ends_the_run_with_what_is_wrong(opener: Opener, tmp_path: Path) -> None:
-    """Not after five retries, and not with a traceback."""
+async def test_a_file_that_is_none_asks_what_follows(opener: Opener, tmp_path: Path) -> None:
+    """Not after five retries, and not with a traceback; once the file is there the run goes on."""
     run = await opener(tmp_path / "nowhere.csv")
-    with pytest.raises(WorkflowFailureError) as failed:
+    gate = await run.opened("failed:profile_dataset")
+    assert "nowhere.csv" in str(gate.message)
+    shutil.copy(SAMPLE, tmp_path / "nowhere.csv")
+    await run.admitted("failed:profile_dataset", {"decision": "retry"})
+
+    await run.opened("review_profile")
+    await run.gates.cancel(run.id, reason="seen enough")
+
+
+async def test_a_file_that_is_none_can_be_given_up(opener: Opener, tmp_path: Path) -> None:
+    """The run fails with what is wrong, and with who said so."""
+    run = await opener(tmp_path / "nowhere.csv")
+    await run.opened("failed:profile_dataset")
+    await run.admitted("failed:profile_dataset", {"decision": "abort"}, principal="ann")
+    with pytest.raises(WorkflowFailureError):
         await run.result()
 
-    assert "nowhere.csv" in str(failed.value.cause.__cause__)
     view = await run.gates.get(run.id)
-    assert view.failure is not None
+    assert "nowhere.csv" in str(view.failure)
+    assert "aborted by ann" in str(view.failure)
     assert view.status == "failed"
+
+
+async def test_a_second_run_on_the_same_file_does_not_profile_it_again(
+    opener: Opener, tmp_path: Path, gates: GateClient
+) -> None:
+    """Refused, stale and stray messages do not, either; a file that has changed is another file."""
+    source = tmp_path / "orders.csv"
+    shutil.copy(SAMPLE, source)
+    first = await opener(source)
+    await first.opened("review_profile")
+    await first.refused("review_profile", {"mask": ["emial"]})
+    await first.refused("review_profile~2", {"mask": []})
+    await first.handle.signal("answer")
+    second = await opener(source)
+    await second.opened("review_profile")
+    [profiled] = gates.store.ledger.entries(effect="profile_dataset")
+    assert (profiled.kind, profiled.attempts, profiled.workflow_id) == ("once", 1, first.id)
+
+    source.write_text(source.read_text() + source.read_text().splitlines()[1] + "\n")
+    third = await opener(source)
+    await third.opened("review_profile")
+    assert [entry.attempts for entry in gates.store.ledger.entries(effect="profile_dataset")] == [1, 1]
+    for run in (first, second, third):
+        await gates.cancel(run.id, reason="seen enough")

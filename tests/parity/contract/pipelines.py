@@ -105,7 +105,7 @@ class Pipeline:
 
     @workflow.init
     def __init__(self, told: dict[str, str]) -> None:
-        self.frame = Frame(gates=["g", "a", "b"])
+        self.frame = Frame(gates=["g", "a", "b"], on_failure="fail")
 
     @workflow.run
     async def run(self, told: dict[str, str]) -> Any:

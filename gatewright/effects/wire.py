@@ -1,0 +1,42 @@
+"""What travels between a run and its activities beside arguments and results: part of recorded histories, never renamed."""
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+from pydantic import BaseModel
+from temporalio.api.common.v1 import Payload
+
+CALL_HEADER: Final = "gatewright-call"
+"""The activity header in which a workflow names the call."""
+
+ERRAND_HEADER: Final = "gatewright-errand"
+"""The activity header that says what the activity side is sent to do; runs that were opened before it have none."""
+
+FINDING_METADATA: Final = "gatewright-finding"
+"""Where, beside an effect's result, the payload says what is known of it."""
+
+MARK: Final = "gatewright"
+"""The key of the last heartbeat detail, which is ours: whether the outside may have been reached, and what is waited for."""
+
+
+REPLACED: Final = "CallReplaced"
+"""The ApplicationError type of a call in whose place another generation was decided on."""
+
+
+def begun(details: Iterable[Any]) -> bool:
+    """Whether an attempt with these heartbeat details may have reached the outside."""
+    return any(_ours(told) and bool(told[MARK].get("begun")) for told in details)
+
+
+def own(details: Iterable[Any]) -> list[Any]:
+    """The heartbeat details without ours: what the activity itself reported."""
+    return [told for told in details if not _ours(told)]
+
+
+def _ours(told: Any) -> bool:
+    return isinstance(told, dict) and set(told) == {MARK} and isinstance(told[MARK], dict)
+
+
+def header(value: BaseModel) -> Payload:
+    """A value as a header's payload: JSON, whatever converter the application has."""
+    return Payload(metadata={"encoding": b"json/plain"}, data=value.model_dump_json().encode())
