@@ -22,13 +22,13 @@ from temporalio.worker import (
 
 from gatewright.protocol.call import Call
 from gatewright.protocol.finding import Errand
-from gatewright.protocol.receipt import EffectState
 from gatewright.store import Store
 
 from .attempt import Attempt, NotPerformed
 from .beats import Beats, MarkedOutbound, beat
 from .current import CALL
 from .declare import Declaration, declaration_of
+from .examination import Examination
 from .once import shared
 from .results import with_finding
 from .wire import CALL_HEADER, ERRAND_HEADER, begun, own
@@ -92,38 +92,25 @@ class _Inbound(ActivityInboundInterceptor):
             beating.cancel()
             CALL.reset(token)
 
-    def _attempt(
-        self, call: Call, errand: Errand | None, declaration: Declaration, input: ExecuteActivityInput, store: Store
-    ) -> Attempt:
-        return Attempt(
-            call,
-            errand,
-            declaration,
-            input,
-            store=store,
-            client=self._client if declaration.effect else None,
-            outbound=self._outbound,
-            beats=self._beats,
-        )
-
     async def _effect(self, call: Call, declaration: Declaration, input: ExecuteActivityInput, store: Store) -> Any:
         errand = _errand(input)
-        attempt = self._attempt(call, errand, declaration, input, store)
+        given: dict[str, Any] = {
+            "store": store,
+            "client": self._client,
+            "outbound": self._outbound,
+            "beats": self._beats,
+        }
         if errand is not None and errand.mode == "examine":
-            found, finding = await attempt.examine()
+            found, finding = await Examination(call, errand, declaration, input, **given).examine()
             return with_finding(found or activity.payload_converter().to_payloads([None])[0], finding)
-        payload, finding = await attempt.perform(lambda: self.next.execute_activity(input))
-        if finding.state is not EffectState.PERFORMED:
-            msg = f"an attempt that ends without an error has performed, and this one is {finding.state.value}"
-            raise AssertionError(msg)
-        return with_finding(payload, finding)
+        attempt = Attempt(call, errand, declaration, input, **given)
+        return with_finding(*await attempt.perform(lambda: self.next.execute_activity(input)))
 
     async def _shared(self, call: Call, declaration: Declaration, input: ExecuteActivityInput, store: Store) -> Any:
         """The result of a step that runs once for several runs: from this run, or from whichever was first."""
-        shared_call = await shared(call, declaration, input.args)
-        attempt = self._attempt(shared_call, None, declaration, input, store)
-        payload, finding = await attempt.perform(lambda: self.next.execute_activity(input))
-        return with_finding(payload, finding)
+        given: dict[str, Any] = {"store": store, "client": None, "outbound": self._outbound, "beats": self._beats}
+        attempt = Attempt(await shared(call, declaration, input.args), None, declaration, input, **given)
+        return with_finding(*await attempt.perform(lambda: self.next.execute_activity(input)))
 
 
 def _called(input: ExecuteActivityInput) -> Call | None:

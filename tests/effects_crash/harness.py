@@ -6,7 +6,7 @@ import random
 import shutil
 import tempfile
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +26,9 @@ from tests.effects_crash.trial import Trial, World
 from tests.store.conftest import Server
 
 QUEUE = "effects-crash"
+
+BATCH = 400
+"""How many trials one Temporal server serves: each has a task queue of its own, which the server keeps in memory."""
 
 REPETITIONS = 5
 """How often a trial that was disturbed is tried, with longer time-outs each time."""
@@ -59,14 +62,23 @@ class Plan:
 
 
 async def crash(plan: Plan, *, progress: Progress = lambda *_: None) -> Tally:
-    """Everything of a plan, on servers that live only for it."""
-    with (
-        tempfile.TemporaryDirectory(prefix="effects-crash-") as name,
-        databases(plan.database, Path(name)) as urls,
-        EmbeddedServer(Path(name) / "temporal.db") as server,
-    ):
-        async with harness(server.address, urls, Path(name)) as made:
-            return await made.run(plan.cases, seed=plan.seed, at_once=plan.at_once, progress=progress)
+    """Everything of a plan, in an order of the seed's, on servers that live only for a part of it."""
+    tally, cases = Tally(), plan.cases
+    random.Random(plan.seed).shuffle(cases)  # noqa: S311 - trials can be had again
+
+    def told(outcome: Outcome) -> None:
+        progress(outcome, len(tally.outcomes), len(cases))
+
+    for first in range(0, len(cases), BATCH):
+        with (
+            tempfile.TemporaryDirectory(prefix="effects-crash-") as name,
+            databases(plan.database, Path(name)) as urls,
+            EmbeddedServer(Path(name) / "temporal.db") as server,
+        ):
+            async with harness(server.address, urls, Path(name)) as made:
+                numbered = list(enumerate(cases))[first : first + BATCH]
+                await made.run(dict(numbered), tally, seed=plan.seed, at_once=plan.at_once, told=told)
+    return tally
 
 
 class _Roomy(Server):
@@ -131,13 +143,17 @@ class Harness:
         self._asked: set[tuple[str, str]] = set()
 
     async def run(
-        self, cases: Sequence[Case], *, seed: int, at_once: int, progress: Progress = lambda *_: None
-    ) -> Tally:
-        """One trial for each case, in an order of the seed's, so many at once."""
+        self,
+        cases: Mapping[int, Case],
+        tally: Tally,
+        *,
+        seed: int,
+        at_once: int,
+        told: Callable[[Outcome], None] = lambda _: None,
+    ) -> None:
+        """One trial for each case, by its number, so many at once; `tally` takes what comes of them."""
         began = time.monotonic()
-        tally, places = Tally(), asyncio.Semaphore(at_once)
-        dealt = list(cases)
-        random.Random(seed).shuffle(dealt)  # noqa: S311 - trials can be had again
+        places = asyncio.Semaphore(at_once)
 
         async def one(number: int, case: Case) -> None:
             dice = random.Random(f"{seed} {number}")  # noqa: S311
@@ -146,19 +162,18 @@ class Harness:
                 async with places:
                     outcome = await self._one(Trial(self._world, case, name, dice=dice, patience=patience))
                 tally.note(outcome, last=patience == REPETITIONS)
-                progress(outcome, len(tally.outcomes), len(dealt))
+                told(outcome)
                 if not outcome.disturbed:
                     return
 
         watching = asyncio.create_task(self._watch())
         try:
             async with asyncio.TaskGroup() as group:
-                for number, case in enumerate(dealt):
+                for number, case in cases.items():
                     group.create_task(one(number, case))
         finally:
             watching.cancel()
-        tally.seconds = time.monotonic() - began
-        return tally
+            tally.seconds += time.monotonic() - began
 
     async def _one(self, trial: Trial) -> Outcome:
         self._trials[trial.workflow_id] = trial

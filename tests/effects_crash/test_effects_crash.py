@@ -1,6 +1,5 @@
 """Wherever an effect is stopped, it is done once, or a person is asked: each kind at each point, and each trouble a few times."""
 
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -35,13 +34,15 @@ pytestmark = pytest.mark.timeout(240)
 
 
 @pytest.fixture(scope="module")
-async def tally(address: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Tally]:
+async def tally(address: str, tmp_path_factory: pytest.TempPathFactory) -> Tally:
     """All of them, at once."""
     folder: Path = tmp_path_factory.mktemp("crash")
     cases = [Case(trouble, kind, point) for trouble, places in A_FEW.items() for kind, point in places]
+    tally = Tally()
     with databases("sqlite", folder) as urls:
         async with harness(address, urls, folder) as made:
-            yield await made.run([*cases, MISDECLARED], seed=7, at_once=12)
+            await made.run(dict(enumerate([*cases, MISDECLARED])), tally, seed=7, at_once=12)
+    return tally
 
 
 @pytest.mark.parametrize("trouble", Trouble)
