@@ -44,7 +44,7 @@ storm: $(READY) ## 2,000 hostile messages against paused runs; figures in docs/s
 	$(BIN)/python -m tests.storm --messages 2000
 
 crash: $(READY) ## kill and stop effects at every point, 100 times each, on both databases: hours; TRIALS=5 is quicker; figures in docs/effects-crash.md
-	$(BIN)/python -m tests.effects_crash --trials $(TRIALS) --report effects-crash.report.md $(ARGS)
+	$(BIN)/python -m tests.effects_crash --trials $(TRIALS) --report data/effects-crash.md $(ARGS)
 
 crash-steps: $(READY) ## kill -9 of the worker in every step and at every gate
 	$(BIN)/python -m pytest tests/crash --full-crash

@@ -53,8 +53,8 @@ class Ledger(Room):
         """
         Make the entry of a call before anything is attempted, or return what stands.
 
-        An entry that has a successor is followed to the last one: a run that was
-        reset finds the generation that was decided on. `replaces` is the key of
+        An entry that has a successor is followed to the last one, or to one that
+        is performed: a run that was reset finds the generation that counts. `replaces` is the key of
         the generation before, which must be known not to have happened (planned
         or failed; one that is missing is written down as such); otherwise nothing
         is written and that entry is returned.
@@ -75,8 +75,11 @@ class Ledger(Room):
                 settled = {"state": "failed", "error": error, "successor": key, "settled_at": before.settled_at or now}
                 _change(connection, replaces, settled)
             found = _entry(connection, key) or _made(connection, key, plan, now)
-            while found.successor is not None and (next_one := _entry(connection, found.successor)) is not None:
-                found = next_one
+            # Not past one that was performed after all, against somebody's word.
+            while found.state != "performed" and found.successor is not None:
+                if (following := _entry(connection, found.successor)) is None:
+                    break
+                found = following
             return found
 
     def begin(

@@ -49,6 +49,7 @@ def main() -> int:
         report.append(f"### {trouble}\n\n{table(trouble, tallies)}\n\n{notes(trouble, tallies)}\n")
         print(report[-1], flush=True)
         if chosen.report is not None:
+            chosen.report.parent.mkdir(parents=True, exist_ok=True)
             chosen.report.write_text("\n".join(report), encoding="utf-8")
     print("\n".join([f"{len(broken)} BROKEN PROMISES", *broken]) if broken else "No promise was broken.")
     return 1 if broken else 0

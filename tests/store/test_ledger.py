@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from sqlalchemy import func, select
 
-from gatewright.store import Begun, Busy, LedgerConflict, LedgerEntry, Store, StoreError
+from gatewright.store import Begun, Busy, CallReplaced, LedgerConflict, LedgerEntry, Store, StoreError
 from tests.store.builders import PLAN, RUN, attempt, planned, until
 
 SHORT = 0.3
@@ -99,9 +99,10 @@ class TestPlan:
         replace(store)
         before = entry(store)
 
-        with pytest.raises(LedgerConflict, match="recorded under k2") as caught:
+        with pytest.raises(CallReplaced, match="recorded under k2") as caught:
             store.ledger.begin("k1", **attempt())
         assert before == caught.value.entry == entry(store)
+        assert "k2" == caught.value.entry.successor
 
     def test_a_call_that_was_replaced_and_is_found_to_have_happened_gives_its_result(self, store: Store) -> None:
         brought_to(store, "failed")

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from gatewright.store import Begun, Busy, LedgerConflict, LedgerEntry, Store
+from gatewright.store import Begun, Busy, CallReplaced, LedgerConflict, LedgerEntry, Store
 from gatewright.store.ledger import _made
 from tests.store.builders import PLAN, at_once, attempt, in_processes, planned
 
@@ -117,7 +117,7 @@ def test_a_call_is_either_begun_or_replaced(store: Store) -> None:
         if isinstance(begun, Begun):
             assert ("intended", None, old) == (entry.state, entry.successor, stands.key)
         else:
-            assert isinstance(begun, LedgerConflict)
+            assert isinstance(begun, CallReplaced)
             assert ("failed", new, new) == (entry.state, entry.successor, stands.key)
 
 

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
-from gatewright.store import Begun, Busy, EffectUnderWay, LedgerConflict, Store, StoreError
+from gatewright.store import Begun, Busy, CallReplaced, EffectUnderWay, Store, StoreError
 from tests.store.builders import PLAN, attempt, planned
 
 GENERATIONS = st.integers(0, 2)
@@ -53,7 +53,11 @@ class Calls(RuleBasedStateMachine):
         return f"{self.example}.{generation}"
 
     def last(self, generation: int) -> int:
-        while (successor := self.known[generation].successor) is not None:
+        """The last generation, or the first of them that was performed after all."""
+        while self.known[generation].state != "performed":
+            successor = self.known[generation].successor
+            if successor is None:
+                break
             generation = successor
         return generation
 
@@ -82,7 +86,7 @@ class Calls(RuleBasedStateMachine):
         asked = attempt(holder=holder, lease=HOUR * lease, call_seconds=HOUR * call, alone=alone)
         known = self.known.get(generation)
         if known is not None and known.state != "performed" and known.successor is not None:
-            with pytest.raises(LedgerConflict):
+            with pytest.raises(CallReplaced):
                 self.ledger.begin(self.key(generation), **asked)
             return
         begun = self.ledger.begin(self.key(generation), **asked)
