@@ -110,7 +110,8 @@ class Stage:
         result = await self.gates.client.get_workflow_handle(target.workflow_id).result()
         if result != 3:
             self.tally.complain(f"{target.workflow_id} came to {json.dumps(result)}, expected 3")
-        await self.verify(target.workflow_id, len(PATH) + 1)
+        # An answer each, what was performed, and the end.
+        await self.verify(target.workflow_id, len(PATH) + 2)
 
     async def verify(self, workflow_id: str, expected: int) -> None:
         """The chain of receipts holds and has this many links."""
