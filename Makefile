@@ -23,7 +23,7 @@ demo: $(READY) ## run the dataset release on the bundled sample, from an embedde
 	$(BIN)/gatewright demo
 
 test: $(READY) ## every test, seven minutes on two cores; ARGS="tests/protocol" runs a part, JOBS=0 one after the other
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile $(ARGS)
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder $(ARGS)
 
 check: lint types rooms wheel ## what a machine can see without running a pipeline
 

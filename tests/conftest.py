@@ -24,6 +24,30 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--full-crash", action="store_true", help="kill the worker at every point, not at a few")
 
 
+LONGEST = (
+    "tests/cli/test_demo.py",
+    "tests/crash/test_crash.py",
+    "tests/server/test_serve.py",
+    "tests/server/test_ui.py",
+    "tests/temporal/test_steady.py",
+    "tests/storm/test_storm.py",
+    "tests/temporal/test_awkward.py",
+    "tests/adk/test_gateway.py",
+    "tests/parity/test_conversations.py",
+    "tests/cli/test_terminal.py",
+    "tests/effects_crash/test_effects_crash.py",
+    "tests/cli/test_commands.py",
+)
+"""Files that take close to a minute each."""
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest files begin first, so that none of them is still running when everything else is done."""
+    place = {file: number for number, file in enumerate(LONGEST)}
+    items.sort(key=lambda item: place.get(item.nodeid.split("::")[0], len(LONGEST)))
+
+
 ATTRIBUTES = [SearchAttributeKey.for_keyword(name) for name in ("GatewrightPipeline", "GatewrightSession")]
 
 
@@ -55,10 +79,19 @@ def address(server: WorkflowEnvironment) -> str:
     return str(server.client.service_client.config.target_host)
 
 
+@pytest.fixture(scope="session")
+def empty_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The file of a store without anything in it, to be copied: ten times as quick as making one."""
+    file = tmp_path_factory.mktemp("store") / "empty.db"
+    Store.open(f"sqlite:///{file}").close()
+    return file
+
+
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
+def store(tmp_path: Path, empty_store: Path) -> Iterator[Store]:
     """A store of the test's own."""
-    with Store.open(f"sqlite:///{tmp_path}/gatewright.db") as opened:
+    file = shutil.copyfile(empty_store, tmp_path / "gatewright.db")
+    with Store.open(f"sqlite:///{file}") as opened:
         yield opened
 
 

@@ -13,6 +13,7 @@ import pytest
 
 from gatewright.cli.embedded import find_binary
 from gatewright.temporal import GateClient
+from tests.cli.forked import command, forking
 from tests.cli.pipelines import Approve
 from tests.temporal.conversation import until
 
@@ -58,22 +59,24 @@ def environment(address: str, tmp_path: Path, queue: str, store: Any) -> dict[st
 
 
 @pytest.fixture
-def gatewright(environment: dict[str, str], tmp_path: Path) -> Gatewright:
+def gatewright(environment: dict[str, str], tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Gatewright:
     """`await gatewright("gates", "--run", run)` runs the command to its end; `stdin` is text, `env` changes settings."""
 
     async def run(*arguments: str, stdin: str = "", env: dict[str, str] | None = None) -> Ended:
-        process = await asyncio.create_subprocess_exec(
-            *GATEWRIGHT,
-            *arguments,
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            env=environment | (env or {}),
-            cwd=tmp_path,
+        streams = tmp_path_factory.mktemp("streams")
+        (streams / "0").write_text(stdin, encoding="utf-8")
+        process = forking().Process(
+            target=command, args=(list(arguments), environment | (env or {}), tmp_path, streams), daemon=True
         )
-        async with asyncio.timeout(PATIENCE):
-            out, err = await process.communicate(stdin.encode())
-        return Ended(process.returncode or 0, out.decode(), err.decode())
+        process.start()
+        try:
+            await asyncio.to_thread(process.join, PATIENCE)
+            code = process.exitcode
+        finally:
+            process.kill()
+        out, err = ((streams / number).read_text(encoding="utf-8") for number in ("1", "2"))
+        assert code is not None, f"gatewright {arguments} did not end within {PATIENCE} seconds: {out}{err}"
+        return Ended(code, out, err)
 
     return run
 

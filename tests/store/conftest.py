@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import text
 
-from gatewright.store import Store
+from gatewright.store import Store, schema
 
 
 class Server:
@@ -88,7 +89,24 @@ def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return server.fresh_database()
 
 
-@pytest.fixture
-def store(address: str) -> Iterator[Store]:
-    with Store.open(address) as store:
+@pytest.fixture(scope="session")
+def lasting(server: Server) -> str:
+    """The URL of a database that tests use one after the other: to make one takes longer than most of them."""
+    url = server.fresh_database()
+    Store.open(url).close()
+    return url
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def store(request: pytest.FixtureRequest, tmp_path: Path, empty_store: Path) -> Iterator[Store]:
+    """An empty store; a test that needs its URL opens one at `address` instead."""
+    if request.param == "sqlite":
+        file = shutil.copyfile(empty_store, tmp_path / "store.db")
+        with Store.open(f"sqlite:///{file}") as store:
+            yield store
+        return
+    with Store.open(request.getfixturevalue("lasting")) as store:
+        tables = ", ".join(table.name for table in schema.metadata.sorted_tables if table is not schema.meta)
+        with store._database.write("tests") as connection:
+            connection.execute(text(f"TRUNCATE {tables} RESTART IDENTITY CASCADE"))
         yield store
