@@ -22,7 +22,7 @@ $(READY): requirements.lock pyproject.toml
 demo: $(READY) ## run the dataset release on the bundled sample, from an embedded Temporal server to a Parquet file
 	$(BIN)/gatewright demo
 
-test: $(READY) ## every test, seven minutes on two cores; ARGS="tests/protocol" runs a part, JOBS=0 one after the other
+test: $(READY) ## every test, ten minutes on two cores; ARGS="tests/protocol" runs a part, JOBS=0 one after the other
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder $(ARGS)
 
 check: lint types rooms wheel ## what a machine can see without running a pipeline
