@@ -54,10 +54,10 @@ class Ledger(Room):
         Make the entry of a call before anything is attempted, or return what stands.
 
         An entry that has a successor is followed to the last one, or to one that
-        is performed: a run that was reset finds the generation that counts. `replaces` is the key of
-        the generation before, which must be known not to have happened (planned
-        or failed; one that is missing is written down as such); otherwise nothing
-        is written and that entry is returned.
+        is performed: a run that was reset finds the generation that counts.
+        `replaces` is the key of the generation before, which must be known not to
+        have happened (planned or failed; one that is missing is written down as
+        such); otherwise nothing is written and that entry is returned.
         """
         plan = Plan(
             effect=effect, kind=kind, workflow_id=workflow_id, branch=branch, visit=visit, generation=generation
