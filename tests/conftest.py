@@ -1,5 +1,6 @@
 """The real things that tests talk to: a Temporal dev server, the time-skipping server, a store."""
 
+import gc
 import shutil
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -46,6 +47,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The longest files begin first, so that none of them is still running when everything else is done."""
     place = {file: number for number, file in enumerate(LONGEST)}
     items.sort(key=lambda item: place.get(item.nodeid.split("::")[0], len(LONGEST)))
+
+
+def pytest_collection_finish() -> None:
+    """
+    What the tests import is never garbage.
+
+    Half a million objects to go through again and again take seconds of a busy
+    machine, and a workflow task that is held up for two is given up by the SDK.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 ATTRIBUTES = [SearchAttributeKey.for_keyword(name) for name in ("GatewrightPipeline", "GatewrightSession")]

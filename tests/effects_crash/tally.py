@@ -101,8 +101,11 @@ class Tally:
             # Whatever disturbed them, nothing may be done twice or lost.
             f"{outcome.case} ({outcome.name}), disturbed: {outcome.calls} calls, {'' if outcome.ended else 'not '}ended"
             for outcome in self.disturbed
-            if (outcome.duplicate and not unfenced(outcome.case.trouble, outcome.case.kind, outcome.case.point))
-            or outcome.lost
+            if outcome.case.honoured
+            and (
+                (outcome.duplicate and not unfenced(outcome.case.trouble, outcome.case.kind, outcome.case.point))
+                or outcome.lost
+            )
         ]
 
     def at(self, case: Case) -> list[Outcome]:

@@ -83,3 +83,13 @@ def test_what_no_fence_can_stop_is_told_apart() -> None:
     assert Outcome(beyond, "1", calls=2, ended=True).duplicate
     assert [] == Outcome(beyond, "1", calls=2, ended=True).broken()
     assert ["2 calls of the outside"] == Outcome(before, "1", calls=2, ended=True).broken()
+
+
+@pytest.mark.parametrize("honoured", [True, False])
+def test_a_duplicate_counts_although_the_trial_was_disturbed(honoured: bool) -> None:
+    """Unless the outside was made to ignore the key: there it promises nothing."""
+    tally = Tally()
+    case = Case(Trouble.KILL, KEYED, Point.COMMITTED, honoured=honoured)
+    tally.note(Outcome(case, "1", calls=2, ended=True, disturbed="the machine was busy"), last=False)
+
+    assert honoured == bool(tally.broken())

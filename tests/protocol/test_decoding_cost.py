@@ -146,13 +146,13 @@ class TestSteps:
         assert checkers[0].steps < 100
 
     def test_the_worst_answer_takes_no_second(self) -> None:
-        """A guard, and a generous one: the counting is what is relied on."""
+        """A guard, and a generous one: the counting is what is relied on. Of this thread's own time, not of a busy machine's."""
         answer, response = TOO_MUCH["a union of twenty"]
         schema = schema_of(answer)
-        start = time.perf_counter()
+        start = time.thread_time()
         decode(response, schema)
 
-        assert time.perf_counter() - start < 1
+        assert time.thread_time() - start < 1
 
 
 class TestValues:
