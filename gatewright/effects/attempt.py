@@ -30,7 +30,7 @@ from gatewright.protocol.receipt import EffectState
 from gatewright.store import Begun, Busy, CallReplaced, LedgerConflict, Plan, StoreError, StoreUnavailable
 
 from .attending import Attending
-from .beats import NotCurrent, witness
+from .beats import NotCurrent
 from .declare import CannotTell, Declaration, DidNotHappen, EffectKind
 from .elsewhere import made_elsewhere
 from .lease import LEASE, LeaseLost, elapsed
@@ -163,8 +163,7 @@ class Attempt(Attending):
     async def _reach(self, taken: Begun) -> None:
         """The last step before the outside: Temporal knows, and the lease still runs."""
         try:
-            if self.client is not None:
-                await witness(self.client, self.outbound, self.beats)
+            await self.beats.witness()
             self.lease.check()
         except (NotCurrent, LeaseLost) as given_up:
             reason = f"the attempt was given up before it reached the outside: {given_up}"

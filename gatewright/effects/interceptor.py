@@ -25,7 +25,7 @@ from gatewright.protocol.finding import Errand
 from gatewright.store import Store
 
 from .attempt import Attempt, NotPerformed
-from .beats import Beats, MarkedOutbound, beat
+from .beats import Beats, MarkedOutbound
 from .current import CALL
 from .declare import Declaration, declaration_of
 from .examination import Examination
@@ -58,13 +58,12 @@ class _Inbound(ActivityInboundInterceptor):
         super().__init__(next)
         self._store = store
         self._client = client
-        self._beats = Beats()
 
     def init(self, outbound: ActivityOutboundInterceptor) -> None:
         self._outbound = outbound
         # What the attempt before it has reported stays reported until there is more to say.
         told = outbound.info().heartbeat_details
-        self._beats.details, self._beats.begun = tuple(own(told)), begun(told)
+        self._beats = Beats(outbound, details=tuple(own(told)), begun=begun(told))
         super().init(MarkedOutbound(outbound, self._beats))
 
     async def execute_activity(self, input: ExecuteActivityInput) -> Any:
@@ -77,8 +76,11 @@ class _Inbound(ActivityInboundInterceptor):
             return await self.next.execute_activity(input)
         if declaration is None:
             _refuse("NotACall", f"{activity.info().activity_type} is neither a step nor an effect on this worker")
+        errand = _errand(input)
+        if call.effect and (errand is None or errand.mode != "examine"):
+            self._beats.client = self._client
         token = CALL.set(call)
-        beating = asyncio.create_task(beat(self._outbound, self._beats))
+        beating = asyncio.create_task(self._beats.keep())
         try:
             if not call.effect and declaration.once is None:
                 return await self.next.execute_activity(input)
@@ -87,13 +89,14 @@ class _Inbound(ActivityInboundInterceptor):
                 _refuse("NoLedger", f"{call.id} is {what}, and this worker has no store: GatewrightPlugin(store=...)")
             if not call.effect:
                 return await self._shared(call, declaration, input, self._store)
-            return await self._effect(call, declaration, input, self._store)
+            return await self._effect(call, errand, declaration, input, self._store)
         finally:
             beating.cancel()
             CALL.reset(token)
 
-    async def _effect(self, call: Call, declaration: Declaration, input: ExecuteActivityInput, store: Store) -> Any:
-        errand = _errand(input)
+    async def _effect(
+        self, call: Call, errand: Errand | None, declaration: Declaration, input: ExecuteActivityInput, store: Store
+    ) -> Any:
         given: dict[str, Any] = {
             "store": store,
             "client": self._client,
