@@ -29,6 +29,9 @@ from gatewright.temporal.views import gates_page, receipts_page, refusals_view, 
 
 T = TypeVar("T")
 
+_EARLY = {Refusal.NOT_OPEN_YET, Refusal.UNKNOWN_GATE, Refusal.AMBIGUOUS_GATE}
+"""What becomes of an answer whose gate does not stand open, and may in a moment."""
+
 
 class Desk:
     """Judges what is delivered to one run and writes it into its book."""
@@ -90,13 +93,12 @@ class Desk:
         Turn away, without history, what need not or cannot be recorded.
 
         Oversized messages, refusals beyond those that the book keeps, and
-        answers that today's type would not take: none of these depends on the
-        book alone, and a validator, unlike a handler, is never replayed.
+        answers that today's type would not take, or that may only be early: none
+        of these depends on the book alone, and a validator, unlike a handler, is
+        never replayed.
         """
         if self.held or self.moves.here():
-            raise ApplicationError(
-                f"{self.held or 'the run goes on at this moment'}; send it again", type=names.ERROR_BUSY
-            )
+            raise _busy(self.held or "the run goes on at this moment")
         if name != names.ANSWER and not self.closing:
             return
         delivery = read(args, "update")
@@ -112,6 +114,9 @@ class Desk:
             ruling = self._untyped(ruling) or ruling
             turn_away = True
         elif isinstance(ruling, Refused):
+            early = any(objection.refusal in _EARLY for objection in ruling.objections)
+            if early and not self.closing and self.moves.to_come(args):
+                raise _busy("the run was taken over by a worker at this moment, and the gate may be about to open")
             too_large = ruling.refusal is Refusal.TOO_LARGE
             turn_away = too_large or self.book.tally(ruling.objections[0].interrupt_id).full
         if self.closing or (turn_away and isinstance(ruling, Refused)):
@@ -261,6 +266,10 @@ class Desk:
             if entry.attempt == attempt if attempt else named:
                 return cast("dict[str, Any]", entry.model_dump(mode="json"))
         return None
+
+
+def _busy(why: str) -> ApplicationError:
+    return ApplicationError(f"{why}; send it again", type=names.ERROR_BUSY)
 
 
 async def _call(handler: Callable[..., Any], name: str, args: Sequence[RawValue]) -> Any:

@@ -24,7 +24,7 @@ with workflow.unsafe.imports_passed_through():
     from gatewright.effects.beats import Beats, NotCurrent
     from gatewright.effects.wire import begun
 
-ROUNDS, AT_ONCE = 4, 40
+ROUNDS, AT_ONCE = 4, 20
 
 SENT: dict[str, Callable[[Beats], Awaitable[Any]]] = {}
 """What the activity of a workflow, by its id, does with its beats."""
@@ -71,7 +71,7 @@ class Once:
         """What its activity gave back."""
         return await workflow.execute_activity(
             name,
-            start_to_close_timeout=timedelta(seconds=60),
+            start_to_close_timeout=timedelta(seconds=120),
             heartbeat_timeout=timedelta(seconds=heartbeat),
             retry_policy=RetryPolicy(maximum_attempts=1),
             cancellation_type=workflow.ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
@@ -145,7 +145,7 @@ async def test_a_beat_at_the_same_moment_does_not_erase_the_mark(start: Start, p
             stood += await marked(plain.get_workflow_handle(run))
         return stood
 
-    handles = [await start(at_once) for _ in range(AT_ONCE)]
+    handles = [await start(at_once, heartbeat=60) for _ in range(AT_ONCE)]
     assert await asyncio.gather(*(handle.result() for handle in handles)) == [ROUNDS] * AT_ONCE
 
 

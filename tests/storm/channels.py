@@ -70,7 +70,11 @@ class Channels:
         try:
             return _verdict(await handle.execute_update(shot.signal, args=shot.payloads, id=uuid4().hex))
         except WorkflowUpdateFailedError as failed:
-            if not isinstance(failed.cause, ApplicationError) or failed.cause.type != "GatewrightRefused":
+            kind = failed.cause.type if isinstance(failed.cause, ApplicationError) else None
+            if kind == "GatewrightBusy":
+                # "Send it again", it says.
+                return await self._raw_update(shot, workflow_id)
+            if kind != "GatewrightRefused" or not isinstance(failed.cause, ApplicationError):
                 return Told(f"failed: {failed.cause}")
             return _verdict(failed.cause.details[0], turned_away=True)
         except RPCError as failed:
@@ -104,6 +108,8 @@ class Channels:
         finally:
             if process.returncode is None:
                 process.kill()
+        if process.returncode and "GatewrightBusy" in complained:
+            return await self._command(shot, workflow_id, *verb)
         if process.returncode:
             return _complaint(complained)
         return Told(DELIVERED) if verb == ("signal",) else _verdict(json.loads(printed)["result"])

@@ -175,6 +175,20 @@ class Quick:
 
 
 @workflow.defn
+class Later:
+    """Asks after two seconds."""
+
+    @workflow.init
+    def __init__(self) -> None:
+        self.frame = Frame(gates=["go"])
+
+    @workflow.run
+    async def run(self) -> Any:
+        await workflow.sleep(2)
+        return (await self.frame.ask(Gate("go"))).value
+
+
+@workflow.defn
 class Rolling:
     """Continues as new after every round, three times."""
 
@@ -353,6 +367,7 @@ ALL = [
     Checked,
     Job,
     Quick,
+    Later,
     Rolling,
     WithItsOwnDoor,
     Fails,

@@ -2,8 +2,14 @@
 
 import asyncio
 from typing import Any
+from uuid import uuid4
+
+import pytest
+from temporalio.client import WorkflowUpdateFailedError
+from temporalio.exceptions import ApplicationError
 
 from gatewright.protocol import Admitted, Answer, Refusal, Refused, Repeated
+from tests.temporal.conversation import until
 from tests.temporal.pipelines import ALL, COUNTED, STEPS
 
 
@@ -83,3 +89,49 @@ async def test_one_message_for_two_gates_is_admitted_whole_or_not_at_all(open_ru
         good = Message.of(Answer(interrupt_id="right", response="fine"), Answer(interrupt_id="left", response=3))
         assert isinstance(await run.gates.answer(run.id, good), Admitted)
         assert await run.result() == [3, "fine"]
+
+
+@pytest.mark.parametrize("pipeline", ["Quick", "Later"])
+async def test_an_answer_that_comes_with_the_task_that_opens_its_gate_is_admitted(
+    pipeline: str, open_run: Any, working: Any
+) -> None:
+    """A worker that died in that task may have listed the gate; to the next one the answer is shown before the gate opens."""
+    run = await open_run(pipeline)
+    if pipeline == "Later":
+        async with working(ALL, STEPS):
+            await until(lambda: _timers(run.handle), "the run waits for its timer")
+        await asyncio.sleep(2.5)
+    saying = asyncio.create_task(run.admitted("go", 7))
+    await asyncio.sleep(0.5)
+    async with working(ALL, STEPS):
+        await saying
+        assert await run.result() == 7
+        assert (await run.gates.refusals(run.id)).counts == {}
+
+
+async def _timers(handle: Any) -> bool:
+    return any(event.HasField("timer_started_event_attributes") for event in (await handle.fetch_history()).events)
+
+
+@pytest.mark.parametrize("cached", [0, 100])
+async def test_an_answer_to_no_gate_is_turned_away_once_at_most_and_refused_by_name(
+    cached: int, open_run: Any, working: Any
+) -> None:
+    """Just after the run was taken over nobody knows whether the gate is about to open; a second time it is known."""
+    run = await open_run("Quick")
+    async with working(ALL, STEPS):
+        await run.opened("go")
+    async with working(ALL, STEPS, max_cached_workflows=cached):
+        for again in range(2):
+            message = {"interruptId": "payment", "response": again}
+            with pytest.raises(WorkflowUpdateFailedError) as turned_away:
+                await run.handle.execute_update("answer", message, id=uuid4().hex)
+            assert isinstance(turned_away.value.cause, ApplicationError)
+            assert turned_away.value.cause.type == "GatewrightBusy"
+            verdict = await run.handle.execute_update("answer", message, id=uuid4().hex)
+            assert verdict["objections"][0]["refusal"] == "unknown_gate"
+            if cached:
+                break
+        refused = await run.refused("payment", "by a client")
+        assert (refused.refusal, refused.door) == (Refusal.UNKNOWN_GATE, "update")
+        assert (await run.gates.refusals(run.id)).counts == {"": {"unknown_gate": 2 if cached else 3}}
