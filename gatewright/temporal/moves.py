@@ -60,7 +60,7 @@ class Moves:
 
     def __init__(self) -> None:
         self._lived = False
-        """Whether this worker has seen it go on, otherwise than in a replay."""
+        """Whether it was this worker, and no replay, in which it last went on."""
         self._length = -TASK_EVENTS
         self._time: datetime | None = None
         self._ahead = False
@@ -70,7 +70,7 @@ class Moves:
     def note(self) -> bool:
         """Take note that the run goes on; False, always, so that it can be waited for and is asked in every activation."""
         length, time = workflow.info().get_current_history_length(), workflow.now()
-        self._lived = self._lived or not workflow.unsafe.is_replaying()
+        self._lived = not workflow.unsafe.is_replaying()
         if length != self._length:
             self._ahead, self._turned_away = time == self._time, None
         self._length, self._time = length, time
@@ -89,7 +89,7 @@ class Moves:
 
     def to_come(self, message: Sequence[RawValue]) -> bool:
         """
-        Whether the run, which this worker has only been given with this task, may yet go on in it.
+        Whether the run, which this worker has been given with this very task, may yet go on in it.
 
         True once for a message, whatever comes of it: nothing tells whether the
         task has brought anything else.
