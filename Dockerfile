@@ -7,7 +7,7 @@ RUN python -m venv /opt/venv
 WORKDIR /src
 COPY requirements-run.lock ./
 # Wheels only: a source package would run its own code here, and slim has no compiler.
-RUN /opt/venv/bin/pip install --require-hashes --only-binary :all: -r requirements-run.lock
+RUN /opt/venv/bin/pip install --require-hashes --no-deps --only-binary :all: -r requirements-run.lock
 COPY pyproject.toml README.md LICENSE ./
 COPY gatewright gatewright
 RUN /opt/venv/bin/pip install --no-deps --no-build-isolation --no-index .

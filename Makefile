@@ -11,12 +11,13 @@ READY := $(VENV)/.ready
 .PHONY: demo test check lint types rooms wheel storm crash crash-steps bench screenshots histories lock clean
 .DEFAULT_GOAL := test
 
-# The lock holds names, versions and hashes; where the files come from is pip's configuration.
+# The lock is whole: names, versions and hashes, and pip has nothing to add to it. Where the files come from is its configuration.
 $(READY): requirements.lock pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit("Gatewright needs Python 3.11 or newer; set PYTHON=python3.12, say.") if sys.version_info < (3, 11) else None'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	$(BIN)/python -m pip check --disable-pip-version-check
 	touch $(READY)
 
 demo: $(READY) ## run the dataset release on the bundled sample, from an embedded Temporal server to a Parquet file

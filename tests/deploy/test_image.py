@@ -83,7 +83,7 @@ def test_the_lock_of_the_image_holds_what_the_project_asks_for_and_no_tools() ->
 def test_the_image_installs_by_hash_and_runs_as_nobody_in_particular() -> None:
     user = re.findall(r"^USER (.*)$", DOCKERFILE, re.MULTILINE)
 
-    assert "pip install --require-hashes --only-binary :all: -r requirements-run.lock" in DOCKERFILE
+    assert "pip install --require-hashes --no-deps --only-binary :all: -r requirements-run.lock" in DOCKERFILE
     assert ["gatewright"] == user
     assert "useradd --uid 10001 --gid 10001" in DOCKERFILE
     assert 'CMD ["python", "-m", "worker"]' in DOCKERFILE
