@@ -23,7 +23,19 @@ from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
-from sqlalchemy import URL, Connection, Engine, create_engine, event, func, make_url, select
+from sqlalchemy import (
+    URL,
+    BigInteger,
+    ColumnElement,
+    Connection,
+    Engine,
+    cast,
+    create_engine,
+    event,
+    func,
+    make_url,
+    select,
+)
 from sqlalchemy.exc import ArgumentError, DBAPIError, InterfaceError, OperationalError, SQLAlchemyError, StatementError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
@@ -130,6 +142,12 @@ class Database:
             return datetime.now(UTC)  # noqa: TID251 - the store's clock
         moment: datetime = connection.execute(select(func.clock_timestamp())).scalar_one()
         return moment.astimezone(UTC)
+
+    def stamp(self) -> datetime | ColumnElement[int]:
+        """What to write for the time of writing, by the same clock: without a question of its own."""
+        if self.file is not None:
+            return datetime.now(UTC)  # noqa: TID251 - the store's clock
+        return cast(func.extract("epoch", func.clock_timestamp()) * 1_000_000, BigInteger)
 
     def close(self) -> None:
         """Close every connection; later calls raise `StoreError`."""

@@ -10,7 +10,8 @@ the same whatever the order:
    run ended; otherwise the later settlement wins.
 """
 
-from collections.abc import Collection
+import json
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any, Literal
 
@@ -23,18 +24,21 @@ from sqlalchemy import (
     and_,
     bindparam,
     delete,
+    false,
     func,
     insert,
     literal,
+    or_,
     select,
     true,
     update,
 )
+from typing_extensions import Unpack
 
 from . import schema
 from .columns import Line, storable
 from .errors import StoreError
-from .records import GATE_STATES, RUN_CLOSED, GateRow, SessionKey
+from .records import GATE_STATES, RUN_CLOSED, GateFilter, GateRow, SessionKey
 from .room import Room, queue_of
 
 _GATES = schema.gates.c
@@ -63,7 +67,8 @@ class GateIndex(Room):
         _check(row)
         with self._database.write(queue_of(row.workflow_id), rebuildable=True) as connection:
             known = _gate(connection, row.workflow_id, row.interrupt_id)
-            _put(connection, _run_closed(connection, row if known is None else _together(known, row)), known)
+            row = _run_closed(connection, row if known is None else _together(known, row))
+            self._put(connection, row, known)
 
     def settle_gate(
         self,
@@ -100,7 +105,7 @@ class GateIndex(Room):
             if state == "open":
                 raise StoreError("a gate is not settled by being open; list it with open_gate")
             if known is None or known.state == "open" or _weight(after) > _weight(known):
-                _put(connection, after, known)
+                self._put(connection, after, known)
 
     def gate(self, workflow_id: str, interrupt_id: str) -> GateRow | None:
         """The gate as it is listed, or `None`."""
@@ -110,34 +115,25 @@ class GateIndex(Room):
     def gates(
         self,
         *,
-        run: str | None = None,
-        session: SessionKey | None = None,
-        app: str | None = None,
-        pipeline: str | None = None,
-        gate: str | None = None,
-        states: Collection[str] | None = None,
-        search: str | None = None,
         order: GateOrder = "opened_at",
         descending: bool = True,
         limit: int = 100,
         offset: int = 0,
+        **only: Unpack[GateFilter],
     ) -> list[GateRow]:
         """
-        List gates; `search` looks for the text, whatever its case, in message, gate and workflow id.
+        List the gates that pass the filter.
 
         Gates without a deadline (or not yet closed) come last in either
         direction when the list is sorted by it.
         """
         if order not in {"opened_at", "deadline", "closed_at"}:
             raise StoreError(f"gates cannot be sorted by {order!r}; use opened_at, deadline or closed_at")
-        condition = self._filter(
-            workflow_id=run, session=session, app=app, pipeline=pipeline, gate=gate, states=states, search=search
-        )
         columns = (_GATES[order], _GATES.workflow_id, _GATES.interrupt_id)
         sorts = [column.desc() if descending else column.asc() for column in columns]
         query = (
             select(schema.gates)
-            .where(condition)
+            .where(self._filter(only))
             .order_by(sorts[0].nulls_last(), *sorts[1:])
             .limit(max(limit, 0))
             .offset(max(offset, 0))
@@ -145,29 +141,39 @@ class GateIndex(Room):
         with self._database.read() as connection:
             return _rows(connection, query)
 
-    def count_gates(
-        self,
-        *,
-        run: str | None = None,
-        session: SessionKey | None = None,
-        app: str | None = None,
-        pipeline: str | None = None,
-        gate: str | None = None,
-        states: Collection[str] | None = None,
-        search: str | None = None,
-    ) -> dict[str, int]:
+    def count_gates(self, **only: Unpack[GateFilter]) -> dict[str, int]:
         """How many gates are in each state, filtered as in `gates`; a state without gates is left out."""
-        condition = self._filter(
-            workflow_id=run, session=session, app=app, pipeline=pipeline, gate=gate, states=states, search=search
-        )
         query = (
             select(_GATES.state, func.count().label("gates"))
-            .where(condition)
+            .where(self._filter(only))
             .group_by(_GATES.state)
             .order_by(_GATES.state)
         )
         with self._database.read() as connection:
             return {row.state: row.gates for row in connection.execute(query)}
+
+    def pipelines(self) -> list[str]:
+        """The pipelines that have gates, by name."""
+        with self._database.read() as connection:
+            return list(connection.scalars(select(_GATES.pipeline).distinct().order_by(_GATES.pipeline)))
+
+    def changed_gates(self, since: datetime, *, limit: int = 1000) -> list[tuple[datetime, GateRow]]:
+        """
+        The gates that were written at or after a time by the store's clock (`now`), the longest unchanged first.
+
+        A row is seen when its transaction is over, and so perhaps after one that
+        was written later: whoever asks again and again goes back a little, and
+        knows by run, gate and time what it has seen.
+        """
+        query = select(schema.gates).where(_GATES.touched_at >= since)
+        query = query.order_by(_GATES.touched_at, _GATES.workflow_id, _GATES.interrupt_id).limit(max(limit, 0))
+        with self._database.read() as connection:
+            return [(row["touched_at"], _record(row)) for row in connection.execute(query).mappings()]
+
+    def now(self) -> datetime:
+        """The time by the clock that `changed_gates` goes by."""
+        with self._database.read() as connection:
+            return self._database.now(connection)
 
     def replace_index(self, workflow_id: str, rows: list[GateRow]) -> None:
         """
@@ -182,22 +188,49 @@ class GateIndex(Room):
         with self._database.write(queue_of(workflow_id)) as connection:
             connection.execute(delete(schema.gates).where(_GATES.workflow_id == workflow_id))
             for row in rows:
-                _put(connection, row, None)
+                self._put(connection, row, None)
 
-    def _filter(
-        self, *, states: Collection[str] | None, search: str | None, session: SessionKey | None, **equal: str | None
-    ) -> ColumnElement[bool]:
-        equal["session_path"] = None if session is None else session.path
-        conditions: list[ColumnElement[bool]] = [
-            _GATES[name] == value for name, value in equal.items() if value is not None
-        ]
-        if states is not None:
+    def _filter(self, only: GateFilter) -> ColumnElement[bool]:
+        session = only.get("session")
+        equal = {
+            _GATES.workflow_id: only.get("run"),
+            _GATES.session_path: None if session is None else session.path,
+            _GATES.app: only.get("app"),
+            _GATES.pipeline: only.get("pipeline"),
+            _GATES.gate: only.get("gate"),
+        }
+        conditions = [column == value for column, value in equal.items() if value is not None]
+        if (states := only.get("states")) is not None:
             conditions.append(_GATES.state.in_(states))
-        if search:
-            # Not LIKE: its wildcards would need escapes, and SQLite limits its length.
-            position = func.strpos if self._database.file is None else func.instr
-            conditions.append(position(_GATES.haystack, literal(search.casefold(), Line)) > 0)
+        if (prefixes := only.get("prefixes")) is not None:
+            conditions.append(or_(false(), *(self._position(_GATES.gate, prefix) == 1 for prefix in prefixes)))
+        if (invited := only.get("invited")) is not None:
+            conditions.append(self._position(_GATES.invitations, _lines([invited])) > 0)
+        if only.get("refused"):
+            conditions.append(_GATES.refusals > 0)
+        if search := only.get("search"):
+            conditions.append(self._position(_GATES.haystack, search.casefold()) > 0)
         return and_(true(), *conditions)
+
+    def _position(self, column: Any, text: str) -> ColumnElement[int]:
+        """Where the text is in the column, from 1 on; 0 where it is not."""
+        # Not LIKE: its wildcards would need escapes, and SQLite limits its length.
+        position: Any = func.strpos if self._database.file is None else func.instr
+        return position(column, literal(text, Line))  # type: ignore[no-any-return]
+
+    def _put(self, connection: Connection, row: GateRow, known: GateRow | None) -> None:
+        session, _ = SessionKey.of_workflow(row.workflow_id)
+        values = dict(row) | {
+            "session_path": session.path,
+            "app": session.app,
+            "haystack": storable(f"{row.message}\n{row.gate}\n{row.workflow_id}".casefold()),
+            "invitations": _lines(row.invited),
+        }
+        if known is None:
+            connection.execute(_INSERT.values(touched_at=self._database.stamp()), values)
+        else:
+            this = {"of_run": row.workflow_id, "of_gate": row.interrupt_id}
+            connection.execute(_UPDATE.values(touched_at=self._database.stamp()), values | this)
 
 
 def _check(row: GateRow) -> None:
@@ -250,14 +283,6 @@ def _weight(row: GateRow) -> tuple[bool, datetime, int]:
     return row.state != "closed", row.closed_at or datetime.min.replace(tzinfo=UTC), _RANK.get(row.state, 0)
 
 
-def _put(connection: Connection, row: GateRow, known: GateRow | None) -> None:
-    session, _ = SessionKey.of_workflow(row.workflow_id)
-    values = dict(row) | {
-        "session_path": session.path,
-        "app": session.app,
-        "haystack": storable(f"{row.message}\n{row.gate}\n{row.workflow_id}".casefold()),
-    }
-    if known is None:
-        connection.execute(_INSERT, values)
-    else:
-        connection.execute(_UPDATE, values | {"of_run": row.workflow_id, "of_gate": row.interrupt_id})
+def _lines(names: Iterable[str]) -> str:
+    """Names one to a line, each between two line ends, and escaped so that none can hold one."""
+    return "\n".join(["", *(json.dumps(name) for name in names), ""])

@@ -6,6 +6,7 @@ microsecond.
 """
 
 import re
+from collections.abc import Collection
 from datetime import UTC, datetime
 from typing import Annotated, Final, Literal, Self
 from urllib.parse import quote, unquote
@@ -20,6 +21,7 @@ from pydantic import (
     ValidationError,
     model_validator,
 )
+from typing_extensions import TypedDict
 
 RUN_OPEN: Final = frozenset({"allocated", "open"})
 """The standings of a run that may still go on."""
@@ -167,8 +169,13 @@ class GateRow(_Record):
     response_schema: JsonValue = None
     digest: str
     dangerous: bool = False
+    invited: tuple[str, ...] = ()
+    """Who may answer; empty: anyone. Of a gate that an earlier release listed, it is empty too."""
     opened_at: Instant
     deadline: Instant | None = None
+    on_deadline: Literal["fail", "default"] = "fail"
+    default_response: JsonValue = None
+    """The answer that counts when nobody gave one before the deadline."""
     closed_at: Instant | None = None
     answer_id: str | None = None
     principal: str | None = None
@@ -177,6 +184,25 @@ class GateRow(_Record):
     receipt_digest: str | None = None
     refusals: int = Field(default=0, ge=0)
     """How many answers were refused here, those included that the store no longer keeps."""
+
+
+class GateFilter(TypedDict, total=False):
+    """Which gates are meant; what is left out, or `None`, does not narrow it."""
+
+    run: str | None
+    session: SessionKey | None
+    app: str | None
+    pipeline: str | None
+    gate: str | None
+    prefixes: Collection[str] | None
+    """The gate's name begins with one of these."""
+    states: Collection[str] | None
+    invited: str | None
+    """This principal is invited by name."""
+    refused: bool
+    """An answer was refused there."""
+    search: str | None
+    """This text, whatever its case, is in message, gate or workflow id."""
 
 
 class RefusalRow(_Record):

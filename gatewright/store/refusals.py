@@ -31,7 +31,7 @@ class Refusals(Room):
             connection.execute(
                 update(schema.gates)
                 .where(schema.gates.c.workflow_id == row.workflow_id, schema.gates.c.interrupt_id == row.interrupt_id)
-                .values(refusals=schema.gates.c.refusals + 1)
+                .values(refusals=schema.gates.c.refusals + 1, touched_at=self._database.stamp())
             )
             kept = connection.execute(select(func.count()).select_from(schema.refusals).where(of_run)).scalar_one()
             if kept > MAX_KEPT:

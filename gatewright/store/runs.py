@@ -110,7 +110,7 @@ class Runs(Room):
         with self._database.write(queue_of(run.workflow_id)) as connection:
             known = _run(connection, run.workflow_id)
             if run.standing in RUN_CLOSED:
-                _close_gates(connection, run.workflow_id, run.closed_at or run.opened_at)
+                self._close_gates(connection, run.workflow_id, run.closed_at or run.opened_at)
             if known is None:
                 _make(connection, run)
                 return
@@ -186,7 +186,7 @@ class Runs(Room):
             run = _found_or_made(connection, workflow_id, at)
             if run.standing not in RUN_CLOSED or archive is not None:
                 _change(connection, run, {"standing": standing, "closed_at": at, "reason": reason})
-            _close_gates(connection, workflow_id, at)
+            self._close_gates(connection, workflow_id, at)
             if archive is not None:
                 _keep(connection, workflow_id, archive)
 
@@ -196,6 +196,11 @@ class Runs(Room):
         with self._database.read() as connection:
             archive: dict[str, Any] | None = connection.scalar(query)
             return archive
+
+    def _close_gates(self, connection: Connection, workflow_id: str, at: datetime) -> None:
+        open_ones = (schema.gates.c.workflow_id == workflow_id, schema.gates.c.state == "open")
+        changes = {"state": "closed", "closed_at": at, "touched_at": self._database.stamp()}
+        connection.execute(update(schema.gates).where(*open_ones).values(changes))
 
 
 def _check(standing: str, known: frozenset[str]) -> None:
@@ -252,11 +257,6 @@ def _make(connection: Connection, run: RunRecord) -> None:
 def _change(connection: Connection, run: RunRecord, changes: dict[str, Any]) -> None:
     if changes:
         connection.execute(update(schema.runs).where(_RUNS.workflow_id == run.workflow_id).values(changes))
-
-
-def _close_gates(connection: Connection, workflow_id: str, at: datetime) -> None:
-    open_ones = (schema.gates.c.workflow_id == workflow_id, schema.gates.c.state == "open")
-    connection.execute(update(schema.gates).where(*open_ones).values(state="closed", closed_at=at))
 
 
 def _last_number(connection: Connection, session: SessionKey) -> int:

@@ -3,8 +3,10 @@ The tables, as the code of today reads and writes them.
 
 What a database has is made by the migrations; a test holds the two together.
 `session_path` and `app` repeat what the workflow id says, so that they can be
-filtered by; `haystack` is the text that a search looks in, case already folded,
-because the databases do not agree on how to fold it.
+filtered by; `invitations` repeats `invited`, a name to a line; `haystack` is the
+text that a search looks in, case already folded, because the databases do not
+agree on how to fold it. `touched_at` is when the row was last written, by the
+store's clock.
 """
 
 from sqlalchemy import BigInteger, Boolean, Column, Float, Index, Integer, MetaData, Table
@@ -98,8 +100,12 @@ gates = Table(
     Column("response_schema", Json),
     Column("digest", Line, nullable=False),
     Column("dangerous", Boolean, nullable=False),
+    Column("invited", Json, nullable=False),
+    Column("invitations", Line, nullable=False),
     Column("opened_at", Moment, nullable=False),
     Column("deadline", Moment),
+    Column("on_deadline", Line, nullable=False),
+    Column("default_response", Json),
     Column("closed_at", Moment),
     Column("answer_id", Line),
     Column("principal", Line),
@@ -108,8 +114,10 @@ gates = Table(
     Column("receipt_digest", Line),
     Column("refusals", Integer, nullable=False),
     Column("haystack", Line, nullable=False),
+    Column("touched_at", Moment, nullable=False),
     Index(None, "session_path"),
     Index(None, "state", "opened_at"),
+    Index(None, "touched_at"),
 )
 
 refusals = Table(

@@ -250,8 +250,11 @@ def gate_row(asked: OpenGate) -> GateRow:
         response_schema=gate.response_schema,
         digest=gate.digest,
         dangerous=gate.policy.dangerous,
+        invited=gate.policy.invited,
         opened_at=asked.opened_at,
         deadline=gate.deadline,
+        on_deadline=gate.on_deadline,
+        default_response=gate.default,
     )
 
 

@@ -59,6 +59,8 @@ class GateView(Told):
     policy: PolicyView = PolicyView()
     opened_at: datetime
     deadline: datetime | None = None
+    on_deadline: Literal["fail", "default"] = "fail"
+    default: JsonValue = None
     closed_at: datetime | None = None
     reason: str | None = None
     answer: AnswerView | None = None
@@ -200,6 +202,8 @@ def gate_view(book: Book, record: GateRecord) -> GateView:
         policy=PolicyView.model_validate(gate.policy.model_dump()) if gate else PolicyView(),
         opened_at=record.opened_at,
         deadline=gate.deadline if gate else None,
+        on_deadline=gate.on_deadline if gate else "fail",
+        default=gate.default if gate else None,
         closed_at=record.closed_at,
         reason=record.reason,
         answer=answer,

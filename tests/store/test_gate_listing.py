@@ -31,6 +31,10 @@ ROWS = {
         deadline=later(60),
         state="expired",
         closed_at=later(3),
+        refusals=2,
+        invited=("ada", 'o"b\n'),
+        on_deadline="default",
+        default_response={"keep": True},
     ),
 }
 
@@ -58,6 +62,16 @@ FILTERS: list[tuple[dict[str, Any], list[str]]] = [
     ({"search": "'; DROP TABLE gates"}, []),
     ({"search": "x" * 100_000}, []),
     ({"search": "\0"}, []),
+    ({"invited": "ada"}, ["fourth"]),
+    ({"invited": 'o"b\n'}, ["fourth"]),
+    ({"invited": "ad"}, []),
+    ({"invited": "b"}, []),
+    ({"refused": True}, ["fourth"]),
+    ({"refused": False, "app": "letters"}, ["third"]),
+    ({"prefixes": ("con", "ÜB")}, ["fourth", "third"]),
+    ({"prefixes": ("eview", "%")}, []),
+    ({"prefixes": ()}, []),
+    ({"run": None, "session": None, "states": None, "invited": None, "prefixes": None, "search": None}, [*ROWS][::-1]),
     ({"search": ""}, ["fourth", "third", "second", "first"]),
 ]
 
