@@ -14,9 +14,10 @@ would be taken and ignored, and a misspelt one would not be noticed.
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from gatewright.protocol.question import Kind, Question, question
+
 from .exits import Stop, usage
 from .jsonarg import parse_json
-from .question import Kind, Question, question
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from temporalio.client import Client
 
 from gatewright.protocol.admission import Admitted, Repeated
 from gatewright.protocol.answer import Answer
+from gatewright.protocol.telling import short
 from gatewright.store import SessionKey, Store
 from gatewright.temporal import (
     Delivered,
@@ -28,7 +29,7 @@ from .connect import answerer, at_terminal
 from .embedded import EmbeddedServer
 from .exits import INTERRUPTED, Stop, usage
 from .following import follow, lasting_trouble, stuck
-from .out import Out, short
+from .out import Out
 from .render import entry_line, gate_lines, moment
 from .script import Plan, Script
 from .terminal import ask_form

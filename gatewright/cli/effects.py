@@ -7,11 +7,12 @@ from datetime import timedelta
 from typing import Any, Final
 
 from gatewright.protocol.recovery import BLOCKED, FAILED, system_name
+from gatewright.protocol.telling import short
 from gatewright.store import RUN_CLOSED, RUN_OPEN, Busy, GateRow, LedgerEntry, Store
 
 from .connect import at_terminal, open_store
 from .exits import AWAY, OK, Stop, usage
-from .out import Out, short
+from .out import Out
 from .render import moment, payload_lines, when
 from .terminal import confirm
 

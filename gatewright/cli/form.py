@@ -20,10 +20,10 @@ from pydantic import JsonValue
 
 from gatewright.protocol.decoding import Undecodable, decode
 from gatewright.protocol.faults import Fault
+from gatewright.protocol.question import ABSENT, Kind, Question, question, variant_name
 
 from .exits import Stop
 from .jsonarg import parse_json
-from .question import ABSENT, Kind, Question, question, variant_name
 
 _NO_WORDS = {"n": False, "no": False, "false": False}
 _YES_WORDS = {"y": True, "yes": True, "true": True}

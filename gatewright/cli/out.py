@@ -104,9 +104,3 @@ def _console(stream: Any) -> Console:
         force_terminal=terminal,
         width=None if terminal else _WIDE,
     )
-
-
-def short(value: Any, limit: int = 200) -> str:
-    """JSON on one line, shortened to `limit` characters."""
-    text = json.dumps(value, ensure_ascii=False, default=str)
-    return text if len(text) <= limit else f"{text[: limit - 1]}…"

@@ -1,15 +1,14 @@
 """Gates and transcripts in words."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from gatewright.protocol.question import field_lines
+from gatewright.protocol.telling import clip, entry_words, short
 from gatewright.store import GateRow
 from gatewright.temporal import GateView
 from gatewright.temporal.views import CallUnderWay
-
-from .out import short
-from .question import field_lines
 
 
 def when(at: datetime | str | None) -> str:
@@ -48,7 +47,7 @@ def gate_rows(rows: Iterable[GateRow], now: datetime) -> list[list[str]]:
             row.interrupt_id,
             row.pipeline,
             row.state if row.kind != "system" else f"{row.state} (system)",
-            _clip(row.message.replace("\n", " "), 60),
+            clip(row.message.replace("\n", " "), 60),
             span(now - row.opened_at),
             due(row.deadline, now) if row.state == "open" else "",
         ]
@@ -103,7 +102,7 @@ def call_line(call: CallUnderWay, now: datetime) -> str:
     else:
         does = "no worker has taken it"
     failed = f"; the last attempt failed: {call.last_failure}" if call.last_failure else ""
-    return _clip(f"{name} attempt {call.attempt}, {does}{failed}".replace("\n", " "), 400)
+    return clip(f"{name} attempt {call.attempt}, {does}{failed}".replace("\n", " "), 400)
 
 
 def payload_lines(payload: Any, indent: str, *, limit: int = 30) -> list[str]:
@@ -128,7 +127,7 @@ def _payload(value: Any, indent: str, depth: int) -> Iterable[str]:
         yield from _table(value, indent) if _uniform(value) else (f"{indent}- {_cell(item, 160)}" for item in value)
     elif isinstance(value, str):
         for line in value.splitlines() or [""]:
-            yield f"{indent}{_clip(line, 300)}"
+            yield f"{indent}{clip(line, 300)}"
     else:
         yield f"{indent}{short(value, 160)}"
 
@@ -144,7 +143,7 @@ def _uniform(values: list[Any]) -> bool:
 
 
 def _table(values: list[dict[str, Any]], indent: str) -> Iterable[str]:
-    heads = [_clip(str(key), 28) for key in values[0]]
+    heads = [clip(str(key), 28) for key in values[0]]
     rows = [heads, *([_cell(item, 28) for item in each.values()] for each in values)]
     widths = [max(len(row[place]) for row in rows) for place in range(len(heads))]
     for row in rows:
@@ -153,53 +152,9 @@ def _table(values: list[dict[str, Any]], indent: str) -> Iterable[str]:
 
 def _cell(value: Any, limit: int) -> str:
     text = value if isinstance(value, str) else "" if value is None else short(value, limit)
-    return _clip(text.replace("\n", " "), limit)
+    return clip(text.replace("\n", " "), limit)
 
 
 def entry_line(entry: dict[str, Any]) -> str:
     """One entry of a transcript as one line."""
-    return f"{when(entry['at'])}  {entry['kind']:<13} {_entry(entry)}".rstrip()
-
-
-def _entry(entry: dict[str, Any]) -> str:
-    words = _ENTRIES.get(entry["kind"])
-    return words(entry) if words else f"{_at(entry)} {entry.get('state', '')}".strip()
-
-
-def _at(entry: dict[str, Any]) -> str:
-    return str(entry.get("interrupt_id", ""))
-
-
-def _answered(entry: dict[str, Any]) -> str:
-    said = entry["answer"]
-    value = f"failed: {said['failure']['message']}" if said.get("failure") else short(entry.get("value"), 120)
-    return f"{_at(entry)} by {said['principal'] or 'nobody named'} through {said['channel']}: {value}"
-
-
-def _refused(entry: dict[str, Any]) -> str:
-    first = entry["objections"][0]
-    return f"{first['refusal']} {entry.get('principal') or ''}: {_clip(first['reason'], 200)}"
-
-
-def _performed(entry: dict[str, Any]) -> str:
-    failed = f": {entry['error']}" if entry.get("error") else ""
-    return f"{entry.get('call_id', '')} {entry['outcome']}{failed}"
-
-
-_ENTRIES: dict[str, Callable[[dict[str, Any]], str]] = {
-    "opened": lambda entry: f"{entry['pipeline']} {entry.get('text') or short(entry.get('input'), 120)}",
-    "asked": lambda entry: f"{_at(entry)}: {_clip(entry['gate'].get('message') or '', 160)}",
-    "answered": _answered,
-    "refused": _refused,
-    "dead_lettered": lambda entry: f"{entry['name']} by {entry['door']}: {entry['reason']}",
-    "consumed": lambda entry: f"{_at(entry)} by {entry['by']}",
-    "performed": _performed,
-    "expired": lambda entry: f"{_at(entry)}: {entry['outcome']}",
-    "superseded": lambda entry: f"{_at(entry)}: {entry['reason']}",
-    "said": lambda entry: str(entry["text"]),
-    "closed": lambda entry: f"{entry['standing']}{': ' + entry['reason'] if entry.get('reason') else ''}",
-}
-
-
-def _clip(text: str, limit: int) -> str:
-    return text if len(text) <= limit else f"{text[: limit - 1]}…"
+    return f"{when(entry['at'])}  {entry['kind']:<13} {entry_words(entry)}".rstrip()

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
+from gatewright.protocol.example import example
+from gatewright.protocol.question import ABSENT
 from gatewright.temporal import GateView
 
-from .example import example
 from .exits import FAILED, Stop, usage
 from .jsonarg import parse_json, read_json
-from .question import ABSENT
 
 DEMO = Path("worker/demo.json")
 

@@ -170,6 +170,13 @@ class GateIndex(Room):
         with self._database.read() as connection:
             return [(row["touched_at"], _record(row)) for row in connection.execute(query).mappings()]
 
+    def touched_gates(self, since: datetime, *, limit: int = 10_000) -> dict[tuple[str, str], datetime]:
+        """As `changed_gates`, but only which ones (run, interrupt id) and when."""
+        query = select(_GATES.workflow_id, _GATES.interrupt_id, _GATES.touched_at).where(_GATES.touched_at >= since)
+        query = query.order_by(_GATES.touched_at).limit(max(limit, 0))
+        with self._database.read() as connection:
+            return {(row.workflow_id, row.interrupt_id): row.touched_at for row in connection.execute(query)}
+
     def now(self) -> datetime:
         """The time by the clock that `changed_gates` goes by."""
         with self._database.read() as connection:

@@ -62,7 +62,7 @@ class IndexKeeper(RunReader):
                 ),
             )
         if book is not None:
-            rows = [_row(view, workflow_id, pipeline) for view in gates_page(book).gates]
+            rows = [row_of(view, workflow_id, pipeline) for view in gates_page(book).gates]
             await asyncio.to_thread(self.store.replace_index, workflow_id, rows)
         if status is not None and status is not WorkflowExecutionStatus.RUNNING:
             await self._archive(workflow_id, STANDING.get(status, Standing.FAILED), None, closed_at or now(), book)
@@ -114,7 +114,7 @@ class IndexKeeper(RunReader):
         return False
 
 
-def _row(view: GateView, workflow_id: str, pipeline: str) -> GateRow:
+def row_of(view: GateView, workflow_id: str, pipeline: str) -> GateRow:
     """The index row of a gate that a run told about."""
     answer = view.answer
     return GateRow(

@@ -327,8 +327,8 @@ class RunReader:
                 raise ServerUnavailableError(unreachable(failed)) from failed
             raise
 
-    async def workers(self, task_queue: str | None = None) -> int:
-        """How many workers have lately asked the task queue for workflow tasks."""
+    async def workers(self, task_queue: str | None = None, *, lately: timedelta | None = None) -> int:
+        """How many workers have asked the task queue for workflow tasks: in the last five minutes, or within `lately`."""
         described = await self._reach(
             self.client.workflow_service.describe_task_queue(
                 DescribeTaskQueueRequest(
@@ -338,7 +338,10 @@ class RunReader:
                 )
             )
         )
-        return len(described.pollers)
+        if lately is None:
+            return len(described.pollers)
+        since = (now() - lately).timestamp()
+        return sum(poller.last_access_time.ToNanoseconds() / 1e9 >= since for poller in described.pollers)
 
 
 def empty_book(workflow_id: str) -> Book:

@@ -6,7 +6,7 @@ import pytest
 from pydantic import BaseModel, Field
 
 from gatewright.cli.form import Prompt, fill
-from gatewright.cli.question import field_lines
+from gatewright.protocol.question import field_lines
 from gatewright.protocol.schema import render_schema
 
 

@@ -28,6 +28,7 @@ def test_every_way_in_which_a_gate_changes_is_in_the_feed(store: Store, change: 
     change(store)
     ((touched, row),) = store.changed_gates(after)
     assert after <= touched <= store.now()
+    assert store.touched_gates(after) == {(RUN, "review"): touched}
     assert row == store.gate(RUN, "review")
 
 

@@ -24,6 +24,7 @@ CALLS = {
     "count_gates": lambda store: store.count_gates(),
     "pipelines": lambda store: store.pipelines(),
     "changed_gates": lambda store: store.changed_gates(NOON),
+    "touched_gates": lambda store: store.touched_gates(NOON),
     "now": lambda store: store.now(),
     "replace_index": lambda store: store.replace_index(RUN, [gate_row()]),
     "create_conversation": lambda store: store.create_conversation(SESSION, state={}, at=NOON),

@@ -3,8 +3,7 @@
 import json
 from typing import Any
 
-from gatewright.protocol.decoding import Undecodable, decode
-
+from .decoding import Undecodable, decode
 from .question import ABSENT, Kind, Question, question
 
 _DEEPEST = 8

@@ -7,9 +7,9 @@ from typing import Any, Literal
 import pytest
 from pydantic import BaseModel, Field
 
-from gatewright.cli.example import example
-from gatewright.cli.question import ABSENT
 from gatewright.protocol.decoding import Undecodable, decode
+from gatewright.protocol.example import example
+from gatewright.protocol.question import ABSENT
 from tests.cli.pipelines import Verdict
 from workflows.dataset_release import Confirmation, ProfileReview
 
