@@ -382,15 +382,23 @@ def serve(
         list[str] | None,
         typer.Option(envvar="GATEWRIGHT_ALLOW_ORIGIN", metavar="ORIGIN", help="an origin whose pages may call"),
     ] = None,
+    temporal_ui: Annotated[
+        str,
+        typer.Option(envvar="GATEWRIGHT_TEMPORAL_UI", metavar="URL", help="Temporal's UI, to link to from the inbox"),
+    ] = "",
+    public_url: Annotated[
+        str,
+        typer.Option(envvar="GATEWRIGHT_PUBLIC_URL", metavar="URL", help="the server's address as people reach it"),
+    ] = "",
     insecure: Annotated[
         bool, typer.Option("--insecure", help="listen for other machines though nobody says who they are")
     ] = False,
     no_ui: Annotated[bool, typer.Option("--no-ui", help="leave ADK's developer UI out")] = False,
     output: Form = Output.TEXT,
 ) -> None:
-    """Serve pipelines to ADK's clients.
+    """Serve the inbox, and pipelines to ADK's clients.
 
-    ADK's HTTP API, and its developer UI where google-adk is installed, until SIGINT or SIGTERM.
+    The inbox where people answer gates, ADK's HTTP API, and its developer UI where google-adk is installed, until SIGINT or SIGTERM.
     """
 
     async def work(out: Out) -> int:
@@ -409,6 +417,8 @@ def serve(
             allow_origins=tuple(allow_origin or ()),
             insecure=insecure,
             ui=not no_ui,
+            temporal_ui=temporal_ui,
+            public_url=public_url,
         )
         return await serve(out, wanted)
 

@@ -16,13 +16,8 @@ SHIPPED = "worker.apps:APPS"
 
 
 def read_apps(declared: Sequence[str], attributes: Sequence[str]) -> "list[App]":
-    """The apps that the command line names, or those of the checkout; `Stop` says what is wrong with them."""
-    if not (declared or attributes):
-        if not has_apps():
-            raise usage(
-                "name what is to be served: --app NAME=PIPELINE[@TASK_QUEUE], or --apps MODULE:ATTRIBUTE for a list of "
-                f"gatewright.adk.App in your code (there is no worker/apps.py in {Path.cwd()})"
-            )
+    """The apps that the command line names, or those of the checkout, if any; `Stop` says what is wrong with them."""
+    if not (declared or attributes) and has_apps():
         attributes = (SHIPPED,)
     apps = [*map(_declared, declared)]
     for attribute in attributes:

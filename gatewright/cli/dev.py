@@ -1,4 +1,4 @@
-"""`gatewright dev`: an embedded Temporal server with its UI, the worker, and ADK's HTTP API, until Ctrl-C."""
+"""`gatewright dev`: an embedded Temporal server with its UI, the worker, the inbox, and ADK's HTTP API, until Ctrl-C."""
 
 import os
 import shlex
@@ -42,7 +42,7 @@ def dev(out: Out, *, port: int, ui_port: int, serve_port: int | None, data_dir: 
                     child.start()
                 if http is not None:
                     ends.callback(http.stop)
-                    http.start(server.address, store)
+                    http.start(server.address, store, f"http://{HOST}:{server.ui_port}")
             _greet(out, server, store, moved=got != port, worker=worker, http=http)
             while True:
                 if not server.alive():
@@ -59,12 +59,12 @@ def dev(out: Out, *, port: int, ui_port: int, serve_port: int | None, data_dir: 
 
 def _prepared(out: Out, port: int | None) -> ServingThread | None:
     """The HTTP API on this port, or the next one that is free; None where there is nothing to serve, or nothing to do it with."""
-    if port is None or not has_apps():
+    if port is None:
         return None
     try:
         require_extra()
     except Stop as missing:
-        out.note(f"ADK's HTTP API is left out: {missing.message}")
+        out.note(f"the inbox and ADK's HTTP API are left out: {missing.message}")
         return None
     return ServingThread(Serving(port=free_port(port)))
 
@@ -82,15 +82,17 @@ def _greet(
     out.say(f"its UI    {ui}")
     out.say(f"store     {store_name(store)}")
     out.say(f"worker    {'ready' if worker else 'none: start yours with TEMPORAL_ADDRESS and GATEWRIGHT_STORE set'}")
-    out.say(f"ADK       {http.url if http else 'not served'}")
+    if http:
+        adk = f"{http.url}/dev-ui/" if http.adk_ui else http.url
+        out.say(f"ADK       {adk if has_apps() else 'no apps: there is no worker/apps.py'}")
+        out.say(f"inbox     {http.inbox}", "bold")
     if exports:
         out.say("\nin another terminal, first:", "bold")
         for line in exports:
             out.say(f"  {line}")
     out.say("\nthen, for example:" if exports else "\nin another terminal, for example:", "bold")
     out.say("  gatewright start PIPELINE --input '{...}'")
-    out.say("  gatewright gates")
-    out.say("  gatewright answer RUN")
+    out.say("  gatewright answer RUN" + (" (or in the inbox)" if http else ""))
     out.say("\nCtrl-C stops it; runs are kept.")
     out.data(
         {
@@ -100,6 +102,7 @@ def _greet(
             "store": store,
             "worker": worker,
             "http": http.url if http else None,
+            "inbox": http.inbox if http else None,
             "env": exports,
         }
     )

@@ -1,16 +1,20 @@
-"""`gatewright serve`: ADK's HTTP API, and its UI where google-adk is installed, until it is told to stop."""
+"""`gatewright serve`: the inbox, ADK's HTTP API, and its UI where google-adk is installed, until it is told to stop."""
 
 import asyncio
 import errno
+import hashlib
 import logging
+import os
+import secrets
 import signal
 import socket
 import threading
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
+from urllib.parse import urlencode
 
 from temporalio.client import Client
 
@@ -18,7 +22,7 @@ from gatewright.store import Store
 from gatewright.temporal import GateClient, GatewrightPlugin
 
 from .apps import read_apps
-from .connect import gate_client, task_queue
+from .connect import answerer, gate_client, task_queue
 from .exits import AWAY, OK, Stop, usage
 from .out import Out
 
@@ -28,6 +32,7 @@ if TYPE_CHECKING:
 
 CHECK_SECONDS = 3.0
 STOP_SECONDS = 15.0
+MIN_TOKEN = 16
 
 
 @dataclass(frozen=True)
@@ -46,6 +51,8 @@ class Serving:
     allow_origins: tuple[str, ...] = ()
     insecure: bool = False
     ui: bool = True
+    temporal_ui: str = ""
+    public_url: str = ""
 
 
 async def serve(out: Out, wanted: Serving) -> int:
@@ -63,8 +70,9 @@ async def serve(out: Out, wanted: Serving) -> int:
         async with gate_client(make_store=True) as client:
             for warning in warnings:
                 out.note(f"warning: {warning}")
-            greet(out, wanted, apps, security, listening)
-            await run(client, apps, wanted, security, listening, stop)
+            entry = Entry.of(security)
+            greet(out, wanted, apps, security, listening, entry)
+            await run(client, apps, wanted, security, listening, stop, entry)
     out.note("stopped; runs go on without it")
     return OK
 
@@ -76,15 +84,53 @@ async def run(
     security: "Security",
     listening: socket.socket,
     stop: asyncio.Event,
+    entry: "Entry",
 ) -> None:
     """Serve these apps on this socket until `stop` is set."""
     from gatewright.adk import Gateway
-    from gatewright.server import create_app, find_ui
+    from gatewright.server import Settings, create_app, find_ui
     from gatewright.server import serve as serve_app
 
     gateway = Gateway(client, apps, on_text=wanted.on_text)
-    app = create_app(gateway, security=security, ui=find_ui() if wanted.ui else None, check=health_check(client))
+    app = create_app(
+        gateway,
+        security=security,
+        ui=find_ui() if wanted.ui else None,
+        check=health_check(client),
+        inbox=Settings(tokens=entry.tokens, temporal_ui=wanted.temporal_ui, public_url=wanted.public_url),
+    )
     await serve_app(app, listening, stop)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """How people come into the inbox: on one machine by a token of this start, which the command prints."""
+
+    token: str = field(default="", repr=False)
+    principal: str = ""
+
+    @classmethod
+    def of(cls, security: "Security") -> "Entry":
+        """
+        A new token, or GATEWRIGHT_INBOX_TOKEN's; none where people are known by a token file or a proxy.
+
+        `Stop` (usage) for one that could be guessed.
+        """
+        if security.authenticates:
+            return cls()
+        given = os.environ.get("GATEWRIGHT_INBOX_TOKEN", "").strip()
+        if given and len(given) < MIN_TOKEN:
+            raise usage(f"GATEWRIGHT_INBOX_TOKEN has {len(given)} characters: at least {MIN_TOKEN} cannot be guessed")
+        return cls(given or secrets.token_urlsafe(24), answerer())
+
+    @property
+    def tokens(self) -> dict[bytes, str]:
+        """The principal by the token's digest, for `gatewright.server.Settings`."""
+        return {hashlib.sha256(self.token.encode()).digest(): self.principal} if self.token else {}
+
+    def link(self, url: str) -> str:
+        """The inbox's address below this one, with the token in it."""
+        return f"{url}/inbox?{urlencode({'token': self.token})}" if self.token else f"{url}/inbox"
 
 
 def health_check(client: GateClient) -> Callable[[], Awaitable[dict[str, bool]]]:
@@ -111,12 +157,18 @@ class ServingThread(threading.Thread):
         self._loop = asyncio.new_event_loop()
         self._stopping = asyncio.Event()
         self._address = self._store = ""
+        self._entry = Entry.of(self._security)
         self.url = address_of(self._listening)
+        self.inbox = self._entry.link(self.url)
+        """The inbox's address, with the token that signs in."""
+        self.adk_ui = has_ui()
+        """Whether ADK's UI is served."""
         self.failed: BaseException | None = None
 
-    def start(self, address: str = "", store: str = "") -> None:
-        """Serve the runs of the Temporal at this address, listed by this store."""
+    def start(self, address: str = "", store: str = "", temporal_ui: str = "") -> None:
+        """Serve the runs of the Temporal at this address, listed by this store; `temporal_ui` is linked to."""
         self._address, self._store = address, store
+        self._wanted = replace(self._wanted, temporal_ui=temporal_ui)
         super().start()
 
     def run(self) -> None:
@@ -132,7 +184,7 @@ class ServingThread(threading.Thread):
         with self._listening, Store.open(self._store) as store:
             client = await Client.connect(self._address, plugins=[GatewrightPlugin(store)])
             gates = GateClient(client, store, task_queue=task_queue())
-            await run(gates, self._apps, self._wanted, self._security, self._listening, self._stopping)
+            await run(gates, self._apps, self._wanted, self._security, self._listening, self._stopping, self._entry)
 
     def stop(self) -> None:
         """Stop serving; streams that are open end."""
@@ -150,10 +202,15 @@ def require_extra() -> None:
     """`Stop` without the packages that the server needs."""
     try:
         import fastapi
+        import itsdangerous
+        import jinja2
+        import markdown_it
         import uvicorn
     except ImportError as missing:
-        raise usage(f"serving needs fastapi and uvicorn: pip install 'gatewright[server]' ({missing})") from missing
-    _ = fastapi, uvicorn
+        raise usage(
+            f"serving needs fastapi, uvicorn and others: pip install 'gatewright[server]' ({missing})"
+        ) from missing
+    _ = fastapi, itsdangerous, jinja2, markdown_it, uvicorn
 
 
 def read_security(wanted: Serving) -> "tuple[Security, list[str]]":
@@ -198,6 +255,13 @@ def listen(host: str, port: int) -> socket.socket:
         raise Stop(AWAY, f"cannot listen on {host}, port {port}: {refused.strerror}", kind="no_port") from refused
 
 
+def has_ui() -> bool:
+    """Whether ADK's UI is there to be served."""
+    from gatewright.server import find_ui
+
+    return find_ui() is not None
+
+
 def address_of(listening: socket.socket) -> str:
     """The URL under which a browser on this machine finds the server."""
     host, port = listening.getsockname()[:2]
@@ -205,21 +269,30 @@ def address_of(listening: socket.socket) -> str:
     return f"http://{shown}:{port}"
 
 
-def greet(out: Out, wanted: Serving, apps: "list[App]", security: "Security", listening: socket.socket) -> None:
+def greet(
+    out: Out, wanted: Serving, apps: "list[App]", security: "Security", listening: socket.socket, entry: Entry
+) -> None:
     """Say where the server listens, what it serves, and how it knows people."""
     from gatewright.server import find_ui
 
     url, ui = address_of(listening), wanted.ui and find_ui() is not None
-    out.say(f"serving   {url}{'  (ADK developer UI)' if ui else ''}")
+    out.say(f"inbox     {entry.link(wanted.public_url.rstrip('/') or url)}", "bold")
+    out.say(f"serving   {url}{'  (ADK developer UI at /dev-ui/)' if ui else ''}")
     for app in apps:
         queue = f" on task queue {app.task_queue}" if app.task_queue else ""
         out.say(f"app       {app.name}: {app.pipeline}{queue}")
+    if not apps:
+        out.note(
+            "no apps, so ADK's clients find nothing here: name them with --app NAME=PIPELINE[@TASK_QUEUE], or --apps "
+            f"MODULE:ATTRIBUTE for a list of gatewright.adk.App in your code (there is no worker/apps.py in {Path.cwd()})"
+        )
     out.say(f"callers   {security.described}")
     if wanted.ui and not ui:
         out.note("ADK's UI is not there: pip install google-adk brings it; the API needs it not")
     out.data(
         {
             "url": url,
+            "inbox": entry.link(url),
             "apps": {app.name: app.pipeline for app in apps},
             "ui": f"{url}/dev-ui/" if ui else None,
             "authenticates": security.authenticates,

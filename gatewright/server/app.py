@@ -1,19 +1,20 @@
-"""The ASGI app: endpoints, errors, and ADK's UI where an installed google-adk brings it."""
+"""The ASGI app: endpoints, the inbox, errors, and ADK's UI where an installed google-adk brings it."""
 
-import html
 import importlib.util
 from pathlib import Path
 
 from fastapi import FastAPI, Request, Response
 from fastapi.encoders import jsonable_encoder
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import HTMLResponse, RedirectResponse
+from fastapi.responses import RedirectResponse
 from starlette.staticfiles import StaticFiles
 
 from gatewright.adk import Gateway, Rejection
 
 from . import developer, sessions, turns
 from .guard import Guard
+from .inbox import Settings, Site
+from .inbox import routes as inbox_routes
 from .security import Security
 from .streams import ServerStops, Streams
 from .wire import Json, encoded
@@ -36,29 +37,38 @@ def find_ui() -> Path | None:
 
 
 def create_app(
-    gateway: Gateway, *, security: Security | None = None, ui: Path | None = None, check: developer.Check | None = None
+    gateway: Gateway,
+    *,
+    security: Security | None = None,
+    ui: Path | None = None,
+    check: developer.Check | None = None,
+    inbox: Settings | None = None,
 ) -> FastAPI:
     """
-    ADK's HTTP API over this gateway.
+    The inbox and ADK's HTTP API over this gateway.
 
     `ui` is the folder of ADK's UI (`find_ui`), `check` what `/health?deep=1`
-    asks. Streams that are open end when `app.state.streams` is stopped.
+    asks. Without `inbox`, nobody can sign in to it whom `security` does not know.
+    Streams that are open end when `app.state.streams` is stopped.
     """
-    streams = Streams()
+    streams, security = Streams(), security or Security()
+    site = Site(gateway, security, inbox or Settings(), adk_ui=ui is not None)
     app = FastAPI(title="Gatewright", summary="ADK's HTTP API over gates on Temporal.", docs_url=None, redoc_url=None)
     app.state.streams = streams
+    app.state.inbox = site
+    app.include_router(inbox_routes(site, streams))
     app.include_router(sessions.routes(gateway))
     app.include_router(turns.routes(gateway, streams))
     app.include_router(developer.routes(gateway, check))
     app.add_exception_handler(Rejection, _rejected)
     app.add_exception_handler(RequestValidationError, _unreadable)
     app.add_exception_handler(ServerStops, _stopping)
-    app.add_middleware(Guard, security=security or Security())
+    app.add_middleware(Guard, security=security)
 
     @app.get("/", include_in_schema=False)
     async def start() -> Response:
-        """Lead to the UI, or say what this is."""
-        return RedirectResponse("/dev-ui/") if ui else HTMLResponse(_page(gateway))
+        """Lead to the inbox."""
+        return RedirectResponse("/inbox")
 
     if ui:
         app.mount("/dev-ui", StaticFiles(directory=ui, html=True))
@@ -87,14 +97,3 @@ def _unreadable(_request: Request, wrong: Exception) -> Response:
 def _stopping(_request: Request, _stops: Exception) -> Response:
     said = turns.stopping()
     return Json({"detail": said["error_details"]["error_message"], "code": said["code"], "todo": said["todo"]}, 503)
-
-
-def _page(gateway: Gateway) -> str:
-    apps = "".join(f"<li>{html.escape(name)}</li>" for name in sorted(gateway.apps)) or "<li>none</li>"
-    return (
-        '<!doctype html><html lang="en"><meta charset="utf-8"><title>Gatewright</title><h1>Gatewright</h1>'
-        "<p>ADK's HTTP API over gates on Temporal. Its apps:</p>"
-        f"<ul>{apps}</ul>"
-        "<p>The endpoints are listed in <a href=openapi.json>openapi.json</a>. For ADK's developer UI install google-adk "
-        "beside Gatewright.</p></html>"
-    )

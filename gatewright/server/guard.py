@@ -19,8 +19,11 @@ from .wire import encoded
 logger = logging.getLogger(__name__)
 
 BODY_SECONDS = 30.0
-OPEN = {"/health"}
+OPEN = {"/", "/health"}
 """Paths that everybody may ask for."""
+
+SIGNS_IN = "/inbox"
+"""The pages that ask by themselves who is there; what is below this path too."""
 
 _HEADERS = [
     (b"x-content-type-options", b"nosniff"),
@@ -67,7 +70,7 @@ class Guard:
             return
         client = scope["client"][0] if scope.get("client") else None
         principal = self._security.principal(client, headers) if self._security.authenticates else None
-        if self._security.authenticates and principal is None and scope["path"] not in OPEN:
+        if self._security.authenticates and principal is None and not _asks_by_itself(scope["path"]):
             await _answer(send, 401, self._unknown(), self._security.challenge())
             return
         scope.setdefault("state", {})["principal"] = principal
@@ -115,6 +118,10 @@ class Guard:
             "code": "unauthenticated",
             "todo": todo[0].upper() + todo[1:],
         }
+
+
+def _asks_by_itself(path: str) -> bool:
+    return path in OPEN or path == SIGNS_IN or path.startswith(f"{SIGNS_IN}/")
 
 
 class _TooLargeError(Exception):

@@ -58,7 +58,6 @@ async def test_the_ui_is_told_how_to_find_us(asking: Asking) -> None:
     assert ("", False) == (config.json()["backendUrl"], config.json()["telemetry"])
     assert {"telemetry": False} == (await client.get("/config/telemetry")).json()
     assert {"telemetry": False} == (await client.post("/config/telemetry", json={"telemetry": True})).json()
-    assert "<app-root" in (await client.get("/")).text
     assert "<app-root" in (await client.get("/dev-ui")).text
     assert "gatewright" == (await client.get("/version")).json()["server"]
     assert ("", "text/plain") == (
@@ -67,15 +66,14 @@ async def test_the_ui_is_told_how_to_find_us(asking: Asking) -> None:
     )
 
 
-async def test_without_the_ui_a_page_says_what_this_is(gateway: Gateway) -> None:
-    """And there is nothing below `/dev-ui`."""
+async def test_the_root_leads_to_the_inbox_whether_or_not_the_ui_is_there(gateway: Gateway) -> None:
+    """Without the UI there is nothing below `/dev-ui`."""
     transport = httpx.ASGITransport(create_app(gateway))
     async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
         page = await client.get("/")
         nothing = await client.get("/dev-ui/")
 
-    assert page.headers["content-type"].startswith("text/html")
-    assert "planned" in page.text
+    assert (307, "/inbox") == (page.status_code, page.headers["location"])
     assert 404 == nothing.status_code
 
 

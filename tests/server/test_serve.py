@@ -95,8 +95,8 @@ async def test_serve_says_in_words_what_it_serves_and_how_it_knows_people(
         assert running.stdout is not None
         assert running.stderr is not None
         async with asyncio.timeout(PATIENCE):
-            lines = [(await running.stdout.readline()).decode().strip() for _ in range(4)]
-        url = lines[0].split()[1]
+            lines = [(await running.stdout.readline()).decode().strip() for _ in range(5)]
+        url = lines[1].split()[1]
         async with httpx.AsyncClient(base_url=url) as client:
             unknown = await client.get("/list-apps", headers={"Host": "gates.example.com"})
             alice = {"Authorization": "Bearer a-token-of-some-length"}
@@ -104,9 +104,9 @@ async def test_serve_says_in_words_what_it_serves_and_how_it_knows_people(
         running.send_signal(signal.SIGINT)
         _, err = await running.communicate()
 
-    assert lines[0].startswith("serving   http://127.0.0.1:")
-    assert ["app       planned: Planned", "app       held: Held"] == lines[1:3]
-    assert "callers   bearer tokens (1)" == lines[3]
+    assert [f"inbox     {url}/inbox", f"serving   {url}"] == lines[:2]
+    assert ["app       planned: Planned", "app       held: Held"] == lines[2:4]
+    assert "callers   bearer tokens (1)" == lines[4]
     assert (401, 200, 0) == (unknown.status_code, known.status_code, running.returncode)
     assert b"warning: others can read the token file" in err
 
@@ -114,7 +114,6 @@ async def test_serve_says_in_words_what_it_serves_and_how_it_knows_people(
 @pytest.mark.parametrize(
     ("wanted", "code", "said"),
     [
-        ({}, 2, "name what is to be served: --app NAME=PIPELINE"),
         ({"apps": ("planned",)}, 2, "write NAME=PIPELINE or NAME=PIPELINE@TASK_QUEUE"),
         ({"apps": ("planned=Planned@",)}, 2, "write NAME=PIPELINE or NAME=PIPELINE@TASK_QUEUE"),
         ({"apps": ("one=Planned", "one=Held")}, 2, "two apps are called one"),
@@ -148,7 +147,6 @@ def test_what_is_wrong_with_apps_is_said_in_one_line(
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        ((), 2, "name what is to be served: --app NAME=PIPELINE"),
         ((*APPS, "--host", "0.0.0.0"), 2, "whoever reaches 0.0.0.0 could answer every gate"),  # noqa: S104
         ((*APPS, "--token-file", "none"), 2, "the token file none cannot be read"),
         ((*APPS, "--principal-header", "X-User"), 2, "belong together"),

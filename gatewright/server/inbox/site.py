@@ -1,0 +1,160 @@
+"""What all pages share: who may see them, how they are rendered, what is down, and what may be kept between changes."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from importlib.resources import files
+from typing import Any
+
+from fastapi import Request, Response
+from fastapi.responses import HTMLResponse
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from gatewright.adk import App, Gateway
+from gatewright.server.security import Security
+from gatewright.store import SessionKey, Store
+from gatewright.temporal import GateClient
+
+from . import address, content, times
+from .feed import Feed
+from .health import Health
+from .signin import Door, Visitor
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+"""The content security policy of every page: nothing inline, nothing from elsewhere."""
+
+STATIC = {
+    "inbox.css": "text/css; charset=utf-8",
+    "inbox.js": "text/javascript; charset=utf-8",
+    "icon.svg": "image/svg+xml",
+}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """
+    How the inbox is set up.
+
+    `tokens` maps the SHA-256 of a token that signs somebody in to the
+    principal; those of `Security` count in any case. `temporal_ui` is the
+    address of Temporal's UI, `public_url` the server's own as people reach it,
+    where that is not the one that they ask for.
+    """
+
+    tokens: Mapping[bytes, str] = field(default_factory=dict, repr=False)
+    temporal_ui: str = ""
+    public_url: str = ""
+
+
+@dataclass
+class Site:
+    """The pages' common ground: the gates, the door, the feed, and the templates."""
+
+    gateway: Gateway
+    security: Security
+    settings: Settings
+    adk_ui: bool = False
+
+    def __post_init__(self) -> None:
+        self.client: GateClient = self.gateway.client
+        self.store: Store = self.client.store
+        # Where people are known by a proxy or a token file, nobody else comes in by the token of this machine.
+        tokens = self.security.tokens if self.security.authenticates else self.settings.tokens
+        self.door = Door(self.security, tokens or {})
+        queues = {app.task_queue for app in self.gateway.apps.values() if app.task_queue}
+        self.health = Health(self.client, queues)
+        self.feed = Feed(self.store, self.health.trouble)
+        self._kept: dict[Any, str] = {}
+        self._env = Environment(
+            loader=PackageLoader("gatewright.server.inbox"),
+            autoescape=True,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+        self._env.globals |= {
+            "gate_url": address.gate_url,
+            "run_url": address.run_url,
+            "views": address.VIEWS,
+            "static": self._static_url,
+            "adk_ui": self.adk_ui,
+        }
+        self._env.filters |= {
+            "markdown": content.markdown,
+            "headline": content.headline,
+            "pretty": content.pretty,
+            "stamp": times.stamp,
+            "ago": times.ago,
+        }
+
+    @cached_property
+    def static(self) -> dict[str, bytes]:
+        """The files that pages refer to, by name."""
+        folder = files("gatewright.server.inbox") / "static"
+        return {name: (folder / name).read_bytes() for name in STATIC}
+
+    def _static_url(self, name: str) -> str:
+        return f"/inbox/static/{name}?{hashlib.sha256(self.static[name]).hexdigest()[:12]}"
+
+    def render(self, template: str, **context: Any) -> str:
+        """A template of the package, rendered."""
+        return self._env.get_template(template).render(**context)
+
+    def page(
+        self, request: Request, visitor: Visitor | None, template: str, *, status: int = 200, **context: Any
+    ) -> Response:
+        """A page, with what its frame needs."""
+        common = {
+            "visitor": visitor,
+            "seal": self.door.seal(visitor) if visitor else "",
+            "here": request.url.path + (f"?{request.url.query}" if request.url.query else ""),
+            "trouble": self.health.known,
+        }
+        return HTMLResponse(self.render(template, **common, **context), status, headers=headers())
+
+    def said(
+        self, request: Request, visitor: Visitor | None, status: int, title: str, words: str, *, todo: str = ""
+    ) -> Response:
+        """A page that says only what was wrong and what to do."""
+        return self.page(request, visitor, "said.html", status=status, title=title, words=words, todo=todo)
+
+    def kept(self, key: Any) -> str | None:
+        """What was rendered under this key, if the index is known not to have changed since."""
+        return self._kept.get((self.feed.version, key)) if self.feed.version is not None else None
+
+    def keep(self, key: Any, rendered: str) -> str:
+        """Keep it until the index changes."""
+        if (version := self.feed.version) is not None:
+            if len(self._kept) >= 200:
+                self._kept = {at: text for at, text in self._kept.items() if at[0] == version}
+            if len(self._kept) < 200:
+                self._kept[version, key] = rendered
+        return rendered
+
+    def app_of(self, run: str) -> App | None:
+        """The app that a run belongs to, if it is served here."""
+        return self.gateway.apps.get(SessionKey.of_workflow(run)[0].app)
+
+    def temporal_url(self, run: str) -> str:
+        """The run in Temporal's UI; empty where nobody knows where that is."""
+        base = self.settings.temporal_ui
+        return address.temporal_url(base, self.client.client.namespace, run) if base else ""
+
+    def base_url(self, request: Request) -> str:
+        """The server's address as people reach it."""
+        return self.settings.public_url.rstrip("/") or f"{request.url.scheme}://{request.url.netloc}"
+
+
+def headers() -> dict[str, str]:
+    """What goes with every page, beside the headers of every response."""
+    return {"content-security-policy": POLICY, "cross-origin-opener-policy": "same-origin"}
+
+
+def as_json(value: Any) -> str:
+    """JSON on one line, for a stream."""
+    return json.dumps(value, ensure_ascii=True, separators=(",", ":"))
