@@ -1,7 +1,8 @@
 """
 The store: the database beside Temporal.
 
-It lists sessions, runs and gates, and remembers refusals, archives and effects.
+It lists sessions, runs and gates, and remembers refusals, archives, effects and
+what is to be told of gates.
 It never decides: what a run may do is Temporal's word, and what an answer is
 worth is the protocol's. Two things in it cannot be rebuilt from Temporal, and
 so must be kept with care: the numbers of a session's runs, and the ledger.
@@ -23,6 +24,7 @@ from .errors import (
 )
 from .gates import GateOrder
 from .ledger import Ledger
+from .notices import NOTICE_TYPES, Notices
 from .records import (
     GATE_STATES,
     RUN_CLOSED,
@@ -33,6 +35,8 @@ from .records import (
     GateFilter,
     GateRow,
     LedgerEntry,
+    Notice,
+    NoticeType,
     Plan,
     RefusalRow,
     Remark,
@@ -43,6 +47,7 @@ from .store import Store
 
 __all__ = [
     "GATE_STATES",
+    "NOTICE_TYPES",
     "RUN_CLOSED",
     "RUN_OPEN",
     "Begun",
@@ -57,6 +62,9 @@ __all__ = [
     "Ledger",
     "LedgerConflict",
     "LedgerEntry",
+    "Notice",
+    "NoticeType",
+    "Notices",
     "OpeningConflict",
     "Plan",
     "RefusalRow",

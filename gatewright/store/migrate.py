@@ -16,7 +16,7 @@ from .errors import StoreError
 VERSION_TABLE = "gatewright_version"
 """Where the schema's revision is written; not alembic's usual name, which a neighbour may use."""
 
-REVISIONS = ("0001", "0002", "0003", "0004")
+REVISIONS = ("0001", "0002", "0003", "0004", "0005")
 """Every revision that this code knows, oldest first."""
 
 # Alembic's context and operations are globals of the process.

@@ -298,6 +298,40 @@ class Busy(_Record):
     holder: str
 
 
+NoticeType = Literal["gate.opened", "gate.blocked", "gate.expired", "gate.answered"]
+"""What is told of a gate; `gate.blocked` is the opening of one that asks about an effect or a failure."""
+
+
+class Notice(_Record):
+    """
+    What is to be told to one endpoint about one gate, and what came of it.
+
+    `pending`: not told yet. `delivered`: taken by whoever listens there.
+    `failed`: given up.
+    """
+
+    endpoint: str
+    id: str
+    """The same at every attempt and for every endpoint, so that whoever listens can know one again."""
+    workflow_id: str
+    interrupt_id: str
+    type: NoticeType
+    at: Instant
+    """When it happened, by the run's clock."""
+    data: dict[str, JsonValue]
+    state: Literal["pending", "delivered", "failed"]
+    attempts: int
+    """How many attempts have failed."""
+    next_at: Instant
+    holder: str | None = None
+    """Who is telling it at the moment; None where nobody is."""
+    claimed_until: Instant | None = None
+    error: str | None = None
+    noted_at: Instant
+    settled_at: Instant | None = None
+    """When it was delivered or given up."""
+
+
 def cursor_parts(cursor: str) -> tuple[datetime, int, str]:
     """Read `RunRecord.cursor` back; `ValueError` for anything else."""
     opened_at, number, workflow_id = cursor.split(" ", 2)

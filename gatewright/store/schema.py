@@ -6,7 +6,8 @@ What a database has is made by the migrations; a test holds the two together.
 filtered by; `invitations` repeats `invited`, a name to a line; `haystack` is the
 text that a search looks in, case already folded, because the databases do not
 agree on how to fold it. `touched_at` is when the row was last written, by the
-store's clock.
+store's clock. `read_to` is up to which of these times the gates were read for an
+endpoint, and `rank` says which of a gate's notices goes first.
 """
 
 from sqlalchemy import BigInteger, Boolean, Column, Float, Index, Integer, MetaData, Table
@@ -167,4 +168,35 @@ ledger = Table(
     Column("planned_at", Moment, nullable=False),
     Index(None, "workflow_id"),
     Index(None, "state", "planned_at"),
+)
+
+endpoints = Table(
+    "endpoints",
+    metadata,
+    Column("endpoint", Line, primary_key=True),
+    Column("begun_at", Moment, nullable=False),
+    Column("read_to", Moment, nullable=False),
+)
+
+notices = Table(
+    "notices",
+    metadata,
+    Column("endpoint", Line, primary_key=True),
+    Column("id", Line, primary_key=True),
+    Column("workflow_id", Line, nullable=False),
+    Column("interrupt_id", Line, nullable=False),
+    Column("type", Line, nullable=False),
+    Column("rank", Integer, nullable=False),
+    Column("at", Moment, nullable=False),
+    Column("data", Json, nullable=False),
+    Column("state", Line, nullable=False),
+    Column("attempts", Integer, nullable=False),
+    Column("next_at", Moment, nullable=False),
+    Column("holder", Line),
+    Column("claimed_until", Moment),
+    Column("error", Line),
+    Column("noted_at", Moment, nullable=False),
+    Column("settled_at", Moment),
+    Index("ix_notices_endpoint_state_next_at", "endpoint", "state", "next_at"),
+    Index("ix_notices_workflow_id_interrupt_id", "workflow_id", "interrupt_id"),
 )

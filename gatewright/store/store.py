@@ -13,13 +13,16 @@ from .gates import GateIndex
 from .ledger import Ledger
 from .migrate import migrate as bring_to_newest
 from .migrate import require_newest
+from .notices import Notices
 from .refusals import Refusals
 from .runs import Runs
 
 
 class Store(Runs, Conversations, GateIndex, Refusals):
     """
-    Sessions, conversations and runs, the gate index and refusals; `ledger` remembers effects.
+    Sessions, conversations and runs, the gate index and refusals.
+
+    `ledger` remembers effects, `notices` what is told of gates.
 
     Open one per process and share it between threads.
     """
@@ -29,6 +32,9 @@ class Store(Runs, Conversations, GateIndex, Refusals):
 
     ledger: Ledger
     """What is remembered of effects."""
+
+    notices: Notices
+    """What is told of gates, to whom, and what came of it."""
 
     @classmethod
     def open(cls, url: str, *, migrate: bool = True) -> Self:
@@ -56,6 +62,7 @@ class Store(Runs, Conversations, GateIndex, Refusals):
             database.close()
             raise
         store.ledger = Ledger(database)
+        store.notices = Notices(database)
         return store
 
     def renew_ledger_id(self) -> str:

@@ -116,7 +116,7 @@ def test_its_tables_are_those_of_a_new_store(old: str) -> None:
 
 
 def test_without_migration_it_is_refused_and_left_as_it_was(old: str) -> None:
-    with pytest.raises(StoreError, match=r"at schema 0002, not 0004; run `gatewright store migrate`"):
+    with pytest.raises(StoreError, match=r"at schema 0002, not 0005; run `gatewright store migrate`"):
         Store.open(old, migrate=False)
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from gatewright.store import Ledger, Store, StoreError, StoreUnavailable
+from gatewright.store import Ledger, Notices, Store, StoreError, StoreUnavailable
 from tests.store.builders import NOON, PLAN, RUN, SESSION, allocate, attempt, gate_row, planned, refusal_row, run_record
 from tests.store.conftest import Server
 
@@ -49,15 +49,23 @@ CALLS = {
     "ledger.entry": lambda store: store.ledger.entry("k1"),
     "ledger.entries": lambda store: store.ledger.entries(),
     "ledger.prune": lambda store: store.ledger.prune(before=NOON),
+    "notices.begin": lambda store: store.notices.begin("e1"),
+    "notices.note": lambda store: store.notices.note("e1", [(NOON, gate_row())]),
+    "notices.claim": lambda store: store.notices.claim("e1", holder="h1", seconds=1),
+    "notices.delivered": lambda store: store.notices.delivered("e1", "msg_1"),
+    "notices.missed": lambda store: store.notices.missed("e1", "msg_1", holder="h1", error="no", again=1),
+    "notices.list": lambda store: store.notices.list(),
+    "notices.prune": lambda store: store.notices.prune(),
 }
 
 
 def test_every_public_method_is_tried_below() -> None:
     """A new one must be added to the table, or this fails."""
     public = {name for name in dir(Store) if not name.startswith("_")} - {"open", "close"}
-    ledger = {f"ledger.{name}" for name in dir(Ledger) if not name.startswith("_")}
+    rooms = {"ledger": Ledger, "notices": Notices}
+    inner = {f"{room}.{name}" for room, kind in rooms.items() for name in dir(kind) if not name.startswith("_")}
 
-    assert public | ledger == set(CALLS)
+    assert public | inner == set(CALLS)
 
 
 def test_a_server_that_goes_away_makes_every_call_unavailable_until_it_is_back(server: Server) -> None:
