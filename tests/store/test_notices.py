@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from sqlalchemy import update
@@ -12,7 +13,7 @@ from tests.store.builders import RUN, at_once, gate_row, in_processes, refusal_r
 
 URL = "e1"
 NOW = datetime.now(UTC)
-ONE = {"holder": "h1", "seconds": 60.0}
+ONE: dict[str, Any] = {"holder": "h1", "seconds": 60.0}
 STATES = {
     "open": ["gate.opened"],
     "answered": ["gate.opened", "gate.answered"],
