@@ -386,14 +386,34 @@ def serve(
         str,
         typer.Option(envvar="GATEWRIGHT_TEMPORAL_UI", metavar="URL", help="Temporal's UI, to link to from the inbox"),
     ] = "",
-    public_url: Annotated[
-        str,
-        typer.Option(envvar="GATEWRIGHT_PUBLIC_URL", metavar="URL", help="the server's address as people reach it"),
-    ] = "",
     insecure: Annotated[
         bool, typer.Option("--insecure", help="listen for other machines though nobody says who they are")
     ] = False,
     no_ui: Annotated[bool, typer.Option("--no-ui", help="leave ADK's developer UI out")] = False,
+    public_url: Annotated[
+        str | None,
+        typer.Option(
+            envvar="GATEWRIGHT_PUBLIC_URL", metavar="URL", help="where people find it (default: where it listens)"
+        ),
+    ] = None,
+    webhook: Annotated[
+        list[str] | None,
+        typer.Option(envvar="GATEWRIGHT_WEBHOOK", metavar="URL", help="where to post what happens at gates; repeat it"),
+    ] = None,
+    webhook_secret_file: Annotated[
+        Path | None,
+        typer.Option(
+            envvar="GATEWRIGHT_WEBHOOK_SECRET_FILE",
+            metavar="FILE",
+            help="what posts are signed with: whsec_BASE64 (Standard Webhooks)",
+        ),
+    ] = None,
+    webhook_on: Annotated[
+        str, typer.Option(envvar="GATEWRIGHT_WEBHOOK_ON", metavar="EVENTS", help="which events, with commas in between")
+    ] = "opened,answered,expired,blocked",
+    webhook_insecure: Annotated[
+        bool, typer.Option("--webhook-insecure", help="post by plain http to other machines too")
+    ] = False,
     output: Form = Output.TEXT,
 ) -> None:
     """Serve the inbox, and pipelines to ADK's clients.
@@ -403,6 +423,7 @@ def serve(
 
     async def work(out: Out) -> int:
         from .serve import Serving, serve
+        from .webhooks import Telling
 
         wanted = Serving(
             apps=tuple(apps or ()),
@@ -419,6 +440,7 @@ def serve(
             ui=not no_ui,
             temporal_ui=temporal_ui,
             public_url=public_url,
+            telling=Telling(tuple(webhook or ()), webhook_secret_file, webhook_on, webhook_insecure),
         )
         return await serve(out, wanted)
 

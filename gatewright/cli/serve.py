@@ -10,6 +10,7 @@ import signal
 import socket
 import threading
 from collections.abc import Awaitable, Callable, Iterable
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
@@ -25,10 +26,11 @@ from .apps import read_apps
 from .connect import answerer, gate_client, task_queue
 from .exits import AWAY, OK, Stop, usage
 from .out import Out
+from .webhooks import Telling, read_webhooks
 
 if TYPE_CHECKING:
     from gatewright.adk import App
-    from gatewright.server import Security
+    from gatewright.server import Security, Webhooks
 
 CHECK_SECONDS = 3.0
 STOP_SECONDS = 15.0
@@ -52,7 +54,9 @@ class Serving:
     insecure: bool = False
     ui: bool = True
     temporal_ui: str = ""
-    public_url: str = ""
+    public_url: str | None = None
+    """Where people find the server; where it listens, without."""
+    telling: Telling = field(default_factory=Telling)
 
 
 async def serve(out: Out, wanted: Serving) -> int:
@@ -67,12 +71,15 @@ async def serve(out: Out, wanted: Serving) -> int:
         loop.add_signal_handler(number, stop.set)
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     with listening:
+        webhooks, endpoints, more = read_webhooks(wanted.telling, public_url_of(wanted, listening))
         async with gate_client(make_store=True) as client:
-            for warning in warnings:
+            for warning in warnings + more:
                 out.note(f"warning: {warning}")
             entry = Entry.of(security)
             greet(out, wanted, apps, security, listening, entry)
-            await run(client, apps, wanted, security, listening, stop, entry)
+            for endpoint in endpoints:
+                out.say(f"webhook   {endpoint}")
+            await run(client, apps, wanted, security, listening, stop, entry, webhooks)
     out.note("stopped; runs go on without it")
     return OK
 
@@ -85,6 +92,7 @@ async def run(
     listening: socket.socket,
     stop: asyncio.Event,
     entry: "Entry",
+    webhooks: "Callable[[Store], Webhooks] | None" = None,
 ) -> None:
     """Serve these apps on this socket until `stop` is set."""
     from gatewright.adk import Gateway
@@ -92,14 +100,16 @@ async def run(
     from gatewright.server import serve as serve_app
 
     gateway = Gateway(client, apps, on_text=wanted.on_text)
+    public_url = public_url_of(wanted, listening) if wanted.public_url else ""
     app = create_app(
         gateway,
         security=security,
         ui=find_ui() if wanted.ui else None,
         check=health_check(client),
-        inbox=Settings(tokens=entry.tokens, temporal_ui=wanted.temporal_ui, public_url=wanted.public_url),
+        inbox=Settings(tokens=entry.tokens, temporal_ui=wanted.temporal_ui, public_url=public_url),
     )
-    await serve_app(app, listening, stop)
+    async with webhooks(client.store).beside(stop) if webhooks else nullcontext():
+        await serve_app(app, listening, stop)
 
 
 @dataclass(frozen=True)
@@ -269,6 +279,16 @@ def address_of(listening: socket.socket) -> str:
     return f"http://{shown}:{port}"
 
 
+def public_url_of(wanted: Serving, listening: socket.socket) -> str:
+    """What links to the server begin with; `Stop` for a `--public-url` that cannot be one."""
+    from gatewright.server import SecurityError, read_public_url
+
+    try:
+        return read_public_url(wanted.public_url) if wanted.public_url else address_of(listening)
+    except SecurityError as wrong:
+        raise usage(str(wrong)) from wrong
+
+
 def greet(
     out: Out, wanted: Serving, apps: "list[App]", security: "Security", listening: socket.socket, entry: Entry
 ) -> None:
@@ -276,7 +296,7 @@ def greet(
     from gatewright.server import find_ui
 
     url, ui = address_of(listening), wanted.ui and find_ui() is not None
-    out.say(f"inbox     {entry.link(wanted.public_url.rstrip('/') or url)}", "bold")
+    out.say(f"inbox     {entry.link(public_url_of(wanted, listening))}", "bold")
     out.say(f"serving   {url}{'  (ADK developer UI at /dev-ui/)' if ui else ''}")
     for app in apps:
         queue = f" on task queue {app.task_queue}" if app.task_queue else ""
