@@ -1,7 +1,9 @@
 """What happens at gates is posted to whoever listens: signed, once for each event, and again until it is taken."""
 
 import asyncio
+import json
 import logging
+import re
 import signal
 import stat
 import sys
@@ -21,6 +23,7 @@ from gatewright.server import Pace, SecurityError, Webhooks, read_endpoint, read
 from gatewright.server.endpoints import Secrets, deep_link, read_public_url, read_types
 from gatewright.server.webhooks import SCHEDULE, seconds_of
 from gatewright.store import GateRow, Store
+from tests.cli.conftest import ROOT
 from tests.server.receiver import SECRET, Receiver, Reply
 from tests.server.talk import Talk, answer, text
 from tests.server.test_serve import APPS, environment, gatewright, greeting, process
@@ -157,6 +160,23 @@ async def test_while_a_secret_is_being_replaced_both_verify(
         await until(lambda: receiver.got)
 
     assert receiver.got[0].verified(SECRET) == receiver.got[0].verified(other)
+
+
+async def test_what_is_posted_is_verified_as_the_documentation_says(
+    telling: Callable[..., Any], store: Store, receiver: Receiver, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """And its example of a body has the fields of a real one."""
+    document = (ROOT / "docs" / "notifications.md").read_text()
+    [code], [body] = (re.findall(rf"```{kind}\n(.*?)```", document, re.DOTALL) for kind in ("python", "json"))
+    async with telling(receiver.url):
+        store.open_gate(fresh())
+        await until(lambda: receiver.got)
+    names: dict[str, Any] = {"SECRET": SECRET}
+    exec(code, names)  # noqa: S102 - our own example
+    names["received"](receiver.got[0].body, receiver.got[0].headers)
+
+    assert capsys.readouterr().out.startswith("gate.opened Which columns shall be dropped? https://gates.example.com/")
+    assert set(json.loads(body)["data"]) == set(receiver.got[0].verified()["data"])
 
 
 async def test_only_what_is_wanted_is_posted(telling: Callable[..., Any], store: Store, receiver: Receiver) -> None:
