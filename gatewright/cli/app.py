@@ -9,6 +9,7 @@ from .effects_app import app as effects
 from .options import Form, Run
 from .options import end as _end
 from .out import Out, Output
+from .webhooks import EVENTS
 
 app = typer.Typer(
     name="gatewright",
@@ -410,7 +411,7 @@ def serve(
     ] = None,
     webhook_on: Annotated[
         str, typer.Option(envvar="GATEWRIGHT_WEBHOOK_ON", metavar="EVENTS", help="which events, with commas in between")
-    ] = "opened,answered,expired,blocked",
+    ] = EVENTS,
     webhook_insecure: Annotated[
         bool, typer.Option("--webhook-insecure", help="post by plain http to other machines too")
     ] = False,

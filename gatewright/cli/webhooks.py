@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from gatewright.server import Webhooks
     from gatewright.store import Store
 
-ALL = "opened,answered,expired,blocked"
+EVENTS = "opened,answered,expired,blocked"
+"""What is told unless the command line says otherwise: everything."""
 
 
 @dataclass(frozen=True)
@@ -20,7 +21,7 @@ class Telling:
 
     urls: tuple[str, ...] = ()
     secret_file: Path | None = None
-    on: str = ALL
+    on: str = EVENTS
     insecure: bool = False
 
 

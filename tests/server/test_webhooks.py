@@ -17,12 +17,13 @@ from typing import Any
 
 import httpx
 import pytest
+from sqlalchemy import update
 from standardwebhooks import Webhook, WebhookVerificationError
 
 from gatewright.server import Pace, SecurityError, Webhooks, read_endpoint, read_secrets
 from gatewright.server.endpoints import Secrets, deep_link, read_public_url, read_types
 from gatewright.server.webhooks import SCHEDULE, seconds_of
-from gatewright.store import GateRow, Store
+from gatewright.store import GateRow, Store, schema
 from tests.cli.conftest import ROOT
 from tests.server.receiver import SECRET, Receiver, Reply
 from tests.server.talk import Talk, answer, text
@@ -335,6 +336,35 @@ async def test_what_happens_while_no_server_lives_is_told_by_the_next(
     assert 502 == len(receiver.got) == len({post.id for post in receiver.got})
     assert ["gate.opened", "gate.answered"] == [type_ for gate, type_ in receiver.told if gate == "late~7"]
     assert [OPENED, ANSWERED] == [one for one in receiver.told if one[0] == "review"]
+
+
+async def test_what_was_written_at_one_instant_is_told_however_much_it_is(
+    telling: Callable[..., Any], store: Store, receiver: Receiver
+) -> None:
+    """More than the server reads at once."""
+    async with telling(receiver.url):
+        pass
+    with store._database.write("test") as connection:
+        for number in range(450):
+            store._put(connection, fresh(interrupt_id=f"review~{number}"), None)
+        connection.execute(update(schema.gates).values(touched_at=datetime.now(UTC)))
+    async with telling(receiver.url):
+        await until(lambda: len(receiver.got) >= 450)
+
+    assert 450 == len({post.id for post in receiver.got})
+
+
+async def test_what_is_seen_late_because_its_transaction_took_long_is_told(
+    telling: Callable[..., Any], store: Store, receiver: Receiver
+) -> None:
+    async with telling(receiver.url):
+        store.open_gate(fresh())
+        await until(lambda: receiver.told == [OPENED])
+        with store._database.write("test") as connection:
+            store._put(connection, fresh(interrupt_id="late"), None)
+            ago = datetime.now(UTC) - timedelta(seconds=30)
+            connection.execute(update(schema.gates).where(schema.gates.c.interrupt_id == "late").values(touched_at=ago))
+        await until(lambda: receiver.told == [OPENED, ("late", "gate.opened")])
 
 
 async def test_an_endpoint_that_is_slow_does_not_hold_up_another(
