@@ -338,6 +338,19 @@ async def test_what_happens_while_no_server_lives_is_told_by_the_next(
     assert [OPENED, ANSWERED] == [one for one in receiver.told if one[0] == "review"]
 
 
+async def test_no_proxy_lies_between_the_server_and_its_own_machine(
+    telling: Callable[..., Any], store: Store, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever the environment says of other machines."""
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    async with telling(receiver.url):
+        store.open_gate(fresh())
+        await until(lambda: kept(store, "delivered"))
+
+    assert [OPENED] == receiver.told
+
+
 async def test_what_was_written_at_one_instant_is_told_however_much_it_is(
     telling: Callable[..., Any], store: Store, receiver: Receiver
 ) -> None:
