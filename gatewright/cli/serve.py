@@ -79,7 +79,7 @@ async def serve(out: Out, wanted: Serving) -> int:
             greet(out, wanted, apps, security, listening, entry)
             for endpoint in endpoints:
                 out.say(f"webhook   {endpoint}")
-            await run(client, apps, wanted, security, listening, stop, entry, webhooks)
+            await run(client, apps, wanted, security, listening, stop, entry=entry, webhooks=webhooks)
     out.note("stopped; runs go on without it")
     return OK
 
@@ -91,6 +91,7 @@ async def run(
     security: "Security",
     listening: socket.socket,
     stop: asyncio.Event,
+    *,
     entry: "Entry",
     webhooks: "Callable[[Store], Webhooks] | None" = None,
 ) -> None:
@@ -194,7 +195,9 @@ class ServingThread(threading.Thread):
         with self._listening, Store.open(self._store) as store:
             client = await Client.connect(self._address, plugins=[GatewrightPlugin(store)])
             gates = GateClient(client, store, task_queue=task_queue())
-            await run(gates, self._apps, self._wanted, self._security, self._listening, self._stopping, self._entry)
+            await run(
+                gates, self._apps, self._wanted, self._security, self._listening, self._stopping, entry=self._entry
+            )
 
     def stop(self) -> None:
         """Stop serving; streams that are open end."""

@@ -37,7 +37,15 @@ async def test_another_sites_page_is_turned_away_in_words_of_adk(asking: Asking)
 async def test_whoever_brings_no_token_is_asked_for_one(asking: Asking) -> None:
     """401 as JSON, on every path but `/health` and the inbox's; a browser asks its user."""
     client = asking(Security(tokens=TOKENS))
-    for path in ("/list-apps", "/dev-ui/", "/openapi.json", "/nowhere", "/health/", "/inboxes", "/inbox%2f..%2flist-apps"):
+    for path in (
+        "/list-apps",
+        "/dev-ui/",
+        "/openapi.json",
+        "/nowhere",
+        "/health/",
+        "/inboxes",
+        "/inbox%2f..%2flist-apps",
+    ):
         unknown = await client.get(path)
         assert (401, "unauthenticated") == (unknown.status_code, unknown.json()["code"])
         assert "Authorization: Bearer TOKEN" in unknown.json()["todo"]
