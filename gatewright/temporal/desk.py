@@ -24,6 +24,7 @@ from gatewright.protocol.entries import Answered, DeadLettered, Objection, Refus
 from gatewright.protocol.gate import Gate
 from gatewright.temporal import names
 from gatewright.temporal.door import Read, Unreadable, preview, read
+from gatewright.temporal.listing import tell_refused
 from gatewright.temporal.moves import Moves
 from gatewright.temporal.views import gates_page, receipts_page, refusals_view, transcript_page
 
@@ -210,6 +211,7 @@ class Desk:
                     ruling = ruling.model_copy(update={"cursor": self.book.cursor})
                 case Refused():
                     self.book.write(ruling)
+                    tell_refused(ruling)
                 case Repeated() | Pending():
                     pass
             return ruling

@@ -12,6 +12,7 @@ import asyncio
 import logging
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
@@ -20,10 +21,11 @@ from typing import Any
 from pydantic import JsonValue
 from temporalio import activity
 
+from gatewright.protocol.entries import Refused
 from gatewright.protocol.gate import PinnedGate
 from gatewright.protocol.identity import Branch, Occurrence, Standing
 from gatewright.protocol.word import Word
-from gatewright.store import GateRow, RunRecord, SessionKey, Store, StoreError
+from gatewright.store import GateRow, RefusalRow, RunRecord, SessionKey, Store, StoreError
 
 from . import names
 
@@ -51,6 +53,13 @@ class SettleGate(Word):
     value: JsonValue = None
     receipt_digest: str | None = None
     fits: bool = True
+
+
+class RefusedAnswer(Word):
+    """An answer that a run refused, for the index to count and to show."""
+
+    workflow_id: str
+    refused: Refused
 
 
 SOON = 0.25
@@ -173,16 +182,21 @@ class IndexTeller:
     def __init__(self, store: Store | None) -> None:
         self._store = store
         self._pending: dict[tuple[str, str], dict[str, Any]] = {}
+        # A flood of refusals that a store in trouble cannot take is not kept in memory: the books have them.
+        self._refused: deque[dict[str, Any]] = deque(maxlen=1_000)
         self._lock = threading.Lock()
         self._telling = False
         self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="gatewright-index")
 
     def tell(self, given: dict[str, Any]) -> None:
-        """Take a `SettleGate`, as JSON; it is written by a thread of its own."""
+        """Take a `SettleGate` or a `RefusedAnswer`, as JSON; it is written by a thread of its own."""
         if self._store is None:
             return
         with self._lock:
-            self._pending[given["workflow_id"], given["interrupt_id"]] = given
+            if "refused" in given:
+                self._refused.append(given)
+            else:
+                self._pending[given["workflow_id"], given["interrupt_id"]] = given
             if not self._telling:
                 self._telling = True
                 self._executor.submit(self._write, self._store)
@@ -199,12 +213,16 @@ class IndexTeller:
             time.sleep(SOON)
             with self._lock:
                 batch, self._pending = self._pending, {}
-                if not batch:
+                refused = [self._refused.popleft() for _ in range(len(self._refused))]
+                if not batch and not refused:
                     self._telling = False
                     return
-            for given in batch.values():
+            for given in (*refused, *batch.values()):
                 try:
-                    settle_gate(store, SettleGate.model_validate(given))
+                    if "refused" in given:
+                        record_refusal(store, RefusedAnswer.model_validate(given))
+                    else:
+                        settle_gate(store, SettleGate.model_validate(given))
                 except StoreError as away:
                     logger.debug("the index was not told at once: %s", away)
                 except Exception:
@@ -223,6 +241,25 @@ def settle_gate(store: Store, settled: SettleGate) -> None:
         channel=settled.channel,
         response=settled.value,
         receipt_digest=settled.receipt_digest,
+    )
+
+
+def record_refusal(store: Store, told: RefusedAnswer) -> None:
+    """Count a refused answer at its gate, and keep what was wrong with it."""
+    first = told.refused.objections[0]
+    store.record_refusal(
+        RefusalRow(
+            workflow_id=told.workflow_id,
+            interrupt_id=first.interrupt_id,
+            answer_id=first.answer_id,
+            refusal=first.refusal.value,
+            reason=first.reason,
+            principal=told.refused.principal or None,
+            channel=told.refused.channel,
+            at=told.refused.at,
+            recorded_by="run",
+            detail=told.refused.brief().model_dump(mode="json"),
+        )
     )
 
 

@@ -29,8 +29,10 @@ from typing import Any
 from pydantic import BaseModel
 from temporalio import workflow
 
+from gatewright.protocol.entries import Refused
+
 from . import names
-from .index import CloseRun, Ledger, OpenGate, Opening, SettleGate, Settling
+from .index import CloseRun, Ledger, OpenGate, Opening, RefusedAnswer, SettleGate, Settling
 
 # No bound on attempts: these activities never fail by themselves, and a worker that dies in one must not fail the run.
 _OPTIONS: dict[str, Any] = {"start_to_close_timeout": timedelta(seconds=30)}
@@ -111,6 +113,14 @@ class Listing:
 
     async def _remote(self, activity: str, argument: BaseModel | None) -> Any:
         return await workflow.execute_activity(activity, _given(argument), **_OPTIONS)
+
+
+def tell_refused(refused: Refused) -> None:
+    """Let the index know, soon and beside the run, of an answer that did not count; the book is what keeps it."""
+    tell = workflow.extern_functions().get(names.EXTERN_TELL)
+    if tell is not None and not workflow.unsafe.is_replaying():
+        told = RefusedAnswer(workflow_id=workflow.info().workflow_id, refused=refused)
+        tell(told.model_dump(mode="json"))
 
 
 def _given(argument: BaseModel | None) -> Any:

@@ -37,6 +37,11 @@ Path = tuple[str | int, ...]
 
 _UNSET, _NULL = "", "null"
 
+_WORDY = re.compile(
+    r"(?i)comment|note|reason|descri|text|body|message|feedback|explan|summary|instruction|prompt|draft"
+)
+"""Names of what takes more than a line."""
+
 
 @dataclass(frozen=True)
 class Draft:
@@ -267,7 +272,7 @@ class _Maker:
         return Draft(asked, path, chosen=frozenset(int(each) for each in said if each.isascii() and each.isdigit()))
 
     def _field(self, asked: Question, path: Path) -> Draft:
-        shows = asked.default not in (ABSENT, None) and asked.kind not in {Kind.BOOLEAN, Kind.CHOICE}
+        shows = asked.default not in (ABSENT, None, "") and asked.kind not in {Kind.BOOLEAN, Kind.CHOICE}
         if self._given is not None:
             return Draft(asked, path, self._said("a", path) or "", clear=shows)
         return Draft(asked, path, _written(asked, asked.default) if shows else "", clear=shows)
@@ -390,13 +395,12 @@ def _node(draft: Draft, faults: dict[str, list[str]]) -> Node:
         hint=_hint(asked),
         description=asked.description[:2000],
         needed="" if _foregone(asked) or not draft.path else "needed" if asked.required else "optional",
-        text=draft.text,
         used=draft.used,
         optional=bool(draft.path) and not asked.required,
         inner=tuple(_node(inner, faults) for inner in draft.inner),
         # Of one of several forms, both stand at the same place: the form shows it.
         faults=() if kind == "variant" and draft.inner else tuple(faults.get(json_path(draft.path), ())),
-        **extra,
+        **{"text": draft.text} | extra,
     )
 
 
@@ -418,7 +422,7 @@ def _looks(draft: Draft) -> tuple[str, dict[str, Any]]:
         case Kind.JSON:
             return "area", {}
         case _:
-            return _text_field(asked, draft.text)
+            return _text_field(draft)
 
 
 def _choosing(draft: Draft, names: Sequence[str]) -> tuple[str, dict[str, Any]]:
@@ -431,14 +435,15 @@ def _choosing(draft: Draft, names: Sequence[str]) -> tuple[str, dict[str, Any]]:
     return ("radios" if len(one) <= MAX_RADIOS else "select"), {"options": one}
 
 
-def _text_field(asked: Question, text: str) -> tuple[str, dict[str, Any]]:
+def _text_field(draft: Draft) -> tuple[str, dict[str, Any]]:
+    asked, text = draft.asked, draft.text
     wanted = asked.schema.get("format")
     if wanted == "date" and (not text or re.fullmatch(r"\d{4}-\d\d-\d\d", text)):
         return "line", {"input_type": "date"}
     if wanted in {"email", "uri"}:
         return "line", {"input_mode": "email" if wanted == "email" else "url"}
-    short = asked.schema.get("maxLength", 10_000) <= 200 or wanted or "pattern" in asked.schema
-    return ("line" if short and "\n" not in text else "area"), {}
+    long = asked.schema.get("maxLength", 0) > 200 or _WORDY.search(asked.name.rpartition(".")[2])
+    return ("area" if long or "\n" in text else "line"), {}
 
 
 def _options(draft: Draft, names: Sequence[str]) -> tuple[Option, ...]:

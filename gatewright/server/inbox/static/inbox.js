@@ -26,17 +26,18 @@ function age(root) {
 
 function addCopy(root) {
   for (const pre of root.querySelectorAll("pre.copyable")) {
-    if (pre.previousElementSibling?.classList.contains("copy") || !navigator.clipboard) continue;
+    if (pre.querySelector(".copy") || !navigator.clipboard) continue;
+    const text = pre.textContent;
     const button = document.createElement("button");
     button.type = "button";
     button.className = "copy";
     button.textContent = "Copy";
     button.addEventListener("click", async () => {
-      await navigator.clipboard.writeText(pre.textContent);
+      await navigator.clipboard.writeText(text);
       button.textContent = "Copied";
       setTimeout(() => { button.textContent = "Copy"; }, 1500);
     });
-    pre.before(button);
+    pre.prepend(button);
   }
 }
 
