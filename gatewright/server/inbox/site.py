@@ -152,7 +152,12 @@ class Site:
 
 def headers() -> dict[str, str]:
     """What goes with every page, beside the headers of every response."""
-    return {"content-security-policy": POLICY, "cross-origin-opener-policy": "same-origin"}
+    return {
+        "content-security-policy": POLICY,
+        "cross-origin-opener-policy": "same-origin",
+        # Not no-referrer: with that, a browser sends a page's own forms with the origin `null`.
+        "referrer-policy": "same-origin",
+    }
 
 
 def as_json(value: Any) -> str:

@@ -240,7 +240,7 @@ async def test_what_a_pipeline_shows_cannot_act(person: SignIn, stopped_at: Stop
         policy = page.headers["content-security-policy"]
         assert "default-src 'none'" in policy
         assert "unsafe" not in policy
-        assert {"nosniff", "DENY", "no-referrer", "no-store"} == {
+        assert {"nosniff", "DENY", "same-origin", "no-store"} == {
             page.headers[name]
             for name in ("x-content-type-options", "x-frame-options", "referrer-policy", "cache-control")
         }
