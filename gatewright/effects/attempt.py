@@ -42,7 +42,12 @@ SEEN_THROUGH = 35.0
 
 
 class NotPerformed(Exception):  # noqa: N818 - it says what is known, as ledger states do
-    """Raise it from an effect to say that the effect is known not to have happened; the attempt may be repeated."""
+    """
+    Raise it from an effect to say that this attempt is known not to have done anything; it may be repeated.
+
+    Of an attempt before it that ended without a word it says nothing: a keyed
+    effect is then attempted again under the same key.
+    """
 
 
 class Attempt(Attending):
@@ -69,7 +74,7 @@ class Attempt(Attending):
                 except asyncio.CancelledError:
                     await self._give_back(taken, "the attempt was cancelled before it reached the outside")
                     raise
-                return await self._act(function)
+                return await self._act(function, taken)
         except StoreError as lost:
             # From here on the ledger has an intent: where it is gone, so is all that could be known.
             self.unknown(f"the ledger lost its entry while the attempt was under way: {lost}", None, lost)
@@ -170,12 +175,11 @@ class Attempt(Attending):
             await self._give_back(taken, reason)
             raise ApplicationError(reason, type=type(given_up).__name__) from given_up
 
-    async def _act(self, function: Callable[[], Awaitable[Any]]) -> tuple[Payload, Finding]:
+    async def _act(self, function: Callable[[], Awaitable[Any]], taken: Begun) -> tuple[Payload, Finding]:
         try:
             result = await function()
         except NotPerformed as failure:
-            entry = await self.failed(str(failure))
-            finding = self.finding(entry, EffectState.FAILED, str(failure), source="attempt")
+            finding = await self._not_performed(str(failure), taken)
             raise ApplicationError(str(failure), finding.model_dump(mode="json"), type="NotPerformed") from failure
         except asyncio.CancelledError:
             if not inspect.iscoroutinefunction(self.input.fn):
@@ -203,6 +207,14 @@ class Attempt(Attending):
                 non_retryable=True,
             ) from wrong
         return await self.performed(payload, self.proof(), source="attempt")
+
+    async def _not_performed(self, reason: str, taken: Begun) -> Finding:
+        """What is known where the attempt says that it did nothing."""
+        if self.declaration.kind is EffectKind.KEYED and taken.before in {"intended", "unknown"}:
+            # It speaks for itself alone: the attempt before it may have been heard, and only the same key tells the outside so.
+            await self.release(reason)
+            return self.finding(taken.entry, EffectState.UNKNOWN, reason, source="attempt")
+        return self.finding(await self.failed(reason), EffectState.FAILED, reason, source="attempt")
 
     # The lease
 
