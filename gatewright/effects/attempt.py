@@ -185,13 +185,14 @@ class Attempt(Attending):
             if not inspect.iscoroutinefunction(self.input.fn):
                 # Its thread may be at it still: nobody may take over before the lease and the call's time are over.
                 raise
-            await self.release("the attempt was cancelled")
+            await self.release("the attempt was cancelled", reached=True)
             raise
         except Exception as failure:
             words = f"{type(failure).__name__}: {failure}"
             if self.declaration.kind is EffectKind.OPAQUE:
-                await self.block(f"the attempt failed ({words}), and the outside cannot be asked", failure)
-            await self.release(words)
+                reason = f"the attempt failed ({words}), and the outside cannot be asked"
+                await self.block(reason, failure, reached=True)
+            await self.release(words, reached=True)
             raise
         try:
             payload = carried(activity.payload_converter(), result)

@@ -113,9 +113,17 @@ class Attending:
         """What stands under the key."""
         return await self.patiently(lambda: self.ledger.entry(self.call.key))
 
-    async def release(self, error: str) -> None:
-        """Give the lease back: nothing of the attempt is under way any more."""
-        await self.patiently(lambda: self.ledger.release(self.call.key, self.lease.holder, error=error))
+    async def release(self, error: str, *, reached: bool = False) -> None:
+        """
+        Give the lease back.
+
+        Where the outside was `reached` it may be at its call still, and a kind
+        whose calls must not meet waits for that.
+        """
+        reached = reached and not self.repeatable
+        await self.patiently(
+            lambda: self.ledger.release(self.call.key, self.lease.holder, error=error, reached=reached)
+        )
 
     async def failed(self, error: str) -> LedgerEntry:
         """Write down that it is known not to have happened, as far as this attempt still has the lease."""
@@ -157,10 +165,12 @@ class Attending:
             receipt=entry.receipt if entry else None,
         )
 
-    async def block(self, reason: str, cause: BaseException | None = None) -> NoReturn:
-        """Nobody knows whether this attempt's call happened: the ledger says so too."""
+    async def block(self, reason: str, cause: BaseException | None = None, *, reached: bool = False) -> NoReturn:
+        """Nobody knows whether the call happened: the ledger says so too. `reached` as for `release`."""
         holder = self.lease.holder
-        entry = await self.patiently(lambda: self.ledger.unknown(self.call.key, error=reason, holder=holder))
+        entry = await self.patiently(
+            lambda: self.ledger.unknown(self.call.key, error=reason, holder=holder, reached=reached)
+        )
         self.unknown(reason, entry, cause)
 
     def unknown(

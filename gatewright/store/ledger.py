@@ -160,17 +160,20 @@ class Ledger(Room):
             _change(connection, key, {"lease_until": now + timedelta(seconds=lease)})
             return True
 
-    def release(self, key: str, holder: str, *, error: str | None = None) -> None:
+    def release(self, key: str, holder: str, *, error: str | None = None, reached: bool = False) -> None:
         """
-        Give the lease back, because nothing of the attempt is under way any more.
+        Give the lease back, because the attempt is over.
 
-        The state stays; `error` is kept for people. Of another holder's lease
-        nothing is changed.
+        With `reached` the outside may be at its call still: the lease ends, and
+        who must be alone waits for as long as that call may take. The state
+        stays; `error` is kept for people. Of another holder's lease nothing is
+        changed.
         """
         with self._database.write(key) as connection:
             entry = _entry(connection, key)
             if entry is not None and entry.holder == holder and entry.state != "performed":
-                _change(connection, key, {"holder": None, "error": error or entry.error})
+                ended = self._ended(connection, entry, reached=reached)
+                _change(connection, key, ended | {"error": error or entry.error})
 
     # Afterwards
 
@@ -204,20 +207,20 @@ class Ledger(Room):
                 return before
             return self._settle(connection, before, {"state": "failed", "error": error, "holder": None})
 
-    def unknown(self, key: str, *, error: str, holder: str | None = None) -> LedgerEntry:
+    def unknown(self, key: str, *, error: str, holder: str | None = None, reached: bool = False) -> LedgerEntry:
         """
         Write down that nobody knows whether the effect happened, and return what stands.
 
         What is performed or failed is known, and stays so. A `holder` gives its
-        lease back with it; one whose lease another attempt has taken over, or a
-        person's word has ended, changes nothing.
+        lease back with it, as `release` does; one whose lease another attempt has
+        taken over, or a person's word has ended, changes nothing.
         """
         with self._database.write(key) as connection:
             before = self._intended(connection, key)
             if before.state in {"performed", "failed"} or (holder is not None and before.holder != holder):
                 return before
-            released = {} if holder is None else {"holder": None}
-            return self._settle(connection, before, {"state": "unknown", "error": error} | released)
+            ended = {} if holder is None else self._ended(connection, before, reached=reached)
+            return self._settle(connection, before, {"state": "unknown", "error": error} | ended)
 
     def resolve(
         self,
@@ -350,6 +353,12 @@ class Ledger(Room):
         if before is None:
             raise StoreError(f"the ledger has no intent under key {key}; write the intent before the effect")
         return before
+
+    def _ended(self, connection: Connection, entry: LedgerEntry, *, reached: bool) -> dict[str, Any]:
+        """What changes with the end of an attempt; where it `reached` the outside, its call may go on for `call_seconds`."""
+        if not reached or entry.lease_until is None:
+            return {"holder": None}
+        return {"lease_until": min(entry.lease_until, self._database.now(connection))}
 
     def _settle(self, connection: Connection, before: LedgerEntry, changes: dict[str, Any]) -> LedgerEntry:
         changes = changes | {"settled_at": self._database.now(connection)}

@@ -36,7 +36,7 @@ class Lost(Exception):  # noqa: N818
     """The outside was told, and its word got lost."""
 
 
-@effect(kind="opaque")
+@effect(kind="opaque", call_timeout=timedelta(milliseconds=100))
 async def wire(name: str) -> str:
     """Whoever is called `lost` gets the money, and nobody hears of it, the first time."""
     DONE[name] += 1

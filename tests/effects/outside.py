@@ -31,6 +31,9 @@ CALLS: Counter[str] = Counter()
 KEYS: dict[str, list[str]] = {}
 """The keys with which it was called, by name."""
 
+SOON = timedelta(milliseconds=100)
+"""How long a call of these outsides takes at most."""
+
 HEALED: set[str] = set()
 """The names that do not fail any more."""
 
@@ -53,7 +56,7 @@ def _call(name: str) -> Payment:
     return Payment(id=CALLS[name], name=name)
 
 
-@effect(kind="opaque", attempts=2)
+@effect(kind="opaque", attempts=2, call_timeout=SOON)
 async def transfer(name: str, amount: int = 1) -> Payment:
     """Neither asks nor honours keys; the word of the first call is lost."""
     payment = _call(name)
@@ -91,7 +94,7 @@ def ask(call: Call, name: str) -> Reconciliation:
     return DidNotHappen()
 
 
-@effect(kind="reconcilable", reconcile=ask, attempts=1)
+@effect(kind="reconcilable", reconcile=ask, attempts=1, call_timeout=SOON)
 async def asked(name: str) -> Payment:
     """Can be asked; its only attempt loses its word."""
     if "before" in name and name not in HEALED:

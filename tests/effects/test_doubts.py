@@ -1,5 +1,7 @@
 """What one attempt knows is not taken for what is known of the call: attempts that end in different ways, one after the other."""
 
+import asyncio
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import timedelta
 from typing import Any
@@ -12,10 +14,19 @@ from temporalio.common import RetryPolicy
 from gatewright.store import Store
 from gatewright.temporal import GateClient
 from tests.effects.outside import Lost
-from tests.temporal.conversation import Conversation
+from tests.temporal.conversation import Conversation, until
 
 with workflow.unsafe.imports_passed_through():
-    from gatewright.effects import NotPerformed, current_call, effect, fence
+    from gatewright.effects import (
+        Call,
+        DidNotHappen,
+        Happened,
+        NotPerformed,
+        Reconciliation,
+        current_call,
+        effect,
+        fence,
+    )
     from gatewright.temporal import Frame
 
 ACTS: dict[str, list[Callable[[], Any]]] = {}
@@ -47,7 +58,49 @@ async def letter(name: str) -> str:
     return _called(name)
 
 
-EFFECTS: dict[str, Callable[..., Any]] = {"letter": letter}
+CALL_TIMEOUT = timedelta(seconds=1.5)
+"""How long the slow outsides take for a call at most, whether anybody waits for the reply or not."""
+
+ARRIVED: set[str] = set()
+"""The keys of the calls that a slow outside has come to."""
+
+
+def slowly(then: Callable[[], Any]) -> Callable[[], Any]:
+    """An act: the outside comes to the call a second later, and meanwhile the attempt ends like this."""
+
+    def act() -> Any:
+        key = current_call().key
+        asyncio.get_running_loop().call_later(1, ARRIVED.add, key)
+        return then()
+
+    return act
+
+
+def look(call: Call, name: str) -> Reconciliation:
+    """What the slow outside says: of a call that it has not come to, that it did not happen."""
+    return Happened(f"{name} arrived") if call.key in ARRIVED else DidNotHappen()
+
+
+@effect(kind="reconcilable", reconcile=look, call_timeout=CALL_TIMEOUT)
+async def parcel(name: str) -> str:
+    """A slow outside that can be asked; `hung` waits for its reply until it is cancelled."""
+    done = _called(name)
+    if done == "hung":
+        await asyncio.sleep(60)
+    return done
+
+
+@effect(kind="opaque", call_timeout=CALL_TIMEOUT)
+async def wire(name: str) -> str:
+    """A slow outside that cannot be asked."""
+    REACHED_AT.setdefault(name, []).append(time.monotonic())
+    return _called(name)
+
+
+REACHED_AT: dict[str, list[float]] = {}
+"""When `wire` was called, by name."""
+
+EFFECTS: dict[str, Callable[..., Any]] = {"letter": letter, "parcel": parcel, "wire": wire}
 
 
 @workflow.defn
@@ -107,3 +160,41 @@ async def test_attempts_that_all_did_nothing_are_known_not_to_have_happened(does
     await run.admitted("failed:letter", {"decision": "retry"})
     assert await run.result() == "never done"
     assert len(set(REACHED["never"])) == 2
+
+
+async def test_the_outside_is_not_asked_while_it_may_be_at_a_call_that_was_given_up(does: Does) -> None:
+    """The client's time-out is over, and the outside comes to the call afterwards."""
+    run = await does("parcel", "timed out", slowly(says(Lost())))
+
+    assert await run.result() == "timed out arrived"
+    assert len(REACHED["timed out"]) == 1
+
+
+async def test_nor_while_it_may_be_at_a_call_whose_attempt_was_cancelled(
+    gates: GateClient, client: Client, queue: str, working: Any
+) -> None:
+    """The worker is shut down meanwhile, and another takes over at once."""
+    ACTS["shut down"] = [slowly(lambda: "hung")]
+    async with working([Once], list(EFFECTS.values())):
+        handle = await client.start_workflow(
+            "Once", args=["parcel", "shut down", 2], id=f"down-{queue}", task_queue=queue
+        )
+
+        async def reached() -> bool:
+            return "shut down" in REACHED
+
+        await until(reached, "the outside is reached")
+    async with working([Once], list(EFFECTS.values())):
+        assert await handle.result() == "shut down arrived"
+    assert len(REACHED["shut down"]) == 1
+
+
+async def test_nothing_is_done_again_on_a_word_before_the_first_call_is_surely_over(does: Does) -> None:
+    """Whoever looks at once sees nothing yet: the word is heard when the outside must have come to the call."""
+    run = await does("wire", "looked too early", says(TimeoutError("no reply")))
+    await run.opened("blocked:wire")
+    await run.admitted("blocked:wire", {"decision": "did_not_happen"})
+
+    assert await run.result() == "looked too early done"
+    first, second = REACHED_AT["looked too early"]
+    assert second - first >= CALL_TIMEOUT.total_seconds()

@@ -55,7 +55,7 @@ def ask_outside(call: Call, name: str) -> Reconciliation:
     return Happened(OUTSIDE[call.key]) if call.key in OUTSIDE else DidNotHappen()
 
 
-@effect(kind="reconcilable", reconcile=ask_outside)
+@effect(kind="reconcilable", reconcile=ask_outside, call_timeout=timedelta(milliseconds=100))
 def reconcilable(name: str) -> str:
     """An outside that can be asked; `lost after` loses the word after the deed, `lost before` before it."""
     if name == "lost before" and not DONE["tried before"]:

@@ -284,6 +284,26 @@ class TestLease:
         store.ledger.release("k1", "h2")
         assert "it broke" == entry(store).error
 
+    def test_given_back_after_the_outside_was_reached_it_is_not_free_for_who_must_be_alone(self, store: Store) -> None:
+        """The outside may be at the call still that nobody waits for any more."""
+        store.ledger.plan(**planned())
+        begin(store, lease=60, call_seconds=0.3)
+        store.ledger.release("k1", "h1", error="no reply", reached=True)
+
+        busy = store.ledger.busy("k1")
+        assert busy is not None
+        assert busy.remaining <= 0.3
+        assert isinstance(store.ledger.begin("k1", **attempt(holder="h2", alone=True)), Busy)
+        assert not store.ledger.renew("k1", "h1", lease=60)
+        assert isinstance(store.ledger.begin("k1", **attempt(holder="h2", alone=False)), Begun)
+
+    def test_a_lease_that_had_run_out_is_not_made_longer_by_its_end(self, store: Store) -> None:
+        store.ledger.plan(**planned())
+        held = begin(store, lease=0, call_seconds=3600).entry
+        store.ledger.release("k1", "h1", reached=True)
+
+        assert held.lease_until == entry(store).lease_until
+
     def test_nobody_gives_anothers_back(self, store: Store) -> None:
         store.ledger.release("k1", "h1")
         assert store.ledger.entry("k1") is None

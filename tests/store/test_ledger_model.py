@@ -36,6 +36,11 @@ class Known:
         """Whether an attempt, or with `alone` its last call, may be under way."""
         return self.holder is not None and self.state != "performed" and (self.lease or (alone and self.call))
 
+    def end(self, *, reached: bool) -> None:
+        """The attempt gives its lease back; where it `reached` the outside, its last call may go on."""
+        self.lease = False
+        self.holder = self.holder if reached else None
+
 
 class Calls(RuleBasedStateMachine):
     """One call and its generations, each attempted by three holders."""
@@ -99,7 +104,7 @@ class Calls(RuleBasedStateMachine):
             assert isinstance(begun, Begun)
             assert (known.state, known.state != "performed") == (begun.before, begun.taken)
             if begun.taken:
-                known.holder, known.lease, known.call = holder, lease, lease or call
+                known.holder, known.lease, known.call = holder, lease, call
                 known.attempts += 1
                 known.state = "unknown" if known.state == "unknown" else "intended"
 
@@ -109,12 +114,12 @@ class Calls(RuleBasedStateMachine):
         may = known.holder == holder and known.living(alone=False)
         assert may == self.ledger.renew(self.key(generation), holder, lease=HOUR)
 
-    @rule(generation=GENERATIONS, holder=HOLDERS)
-    def release(self, generation: int, holder: str) -> None:
-        self.ledger.release(self.key(generation), holder)
+    @rule(generation=GENERATIONS, holder=HOLDERS, reached=st.booleans())
+    def release(self, generation: int, holder: str, reached: bool) -> None:
+        self.ledger.release(self.key(generation), holder, reached=reached)
         known = self.known.get(generation)
-        if known is not None and known.holder == holder:
-            known.holder = None
+        if known is not None and known.holder == holder and known.state != "performed":
+            known.end(reached=reached)
 
     @rule(generation=GENERATIONS, result=st.integers(0, 9))
     def performed(self, generation: int, result: int) -> None:
@@ -137,15 +142,16 @@ class Calls(RuleBasedStateMachine):
         if known.state != "performed" and holder in {None, known.holder}:
             known.state, known.holder = "failed", None
 
-    @rule(generation=GENERATIONS, holder=st.none() | HOLDERS)
-    def unknown(self, generation: int, holder: str | None) -> None:
+    @rule(generation=GENERATIONS, holder=st.none() | HOLDERS, reached=st.booleans())
+    def unknown(self, generation: int, holder: str | None, reached: bool) -> None:
         known = self.known.get(generation)
         if known is None:
             return
-        self.ledger.unknown(self.key(generation), error="?", holder=holder)
+        self.ledger.unknown(self.key(generation), error="?", holder=holder, reached=reached)
         if known.state not in {"performed", "failed"} and holder in {None, known.holder}:
             known.state = "unknown"
-            known.holder = known.holder if holder is None else None
+            if holder is not None:
+                known.end(reached=reached)
 
     @rule(generation=GENERATIONS, happened=st.booleans(), made=st.booleans())
     def resolve(self, generation: int, happened: bool, made: bool) -> None:

@@ -131,6 +131,16 @@ class TestUnknown:
         assert unknown == entry(store)
         assert store.ledger.busy("k1") is None
 
+    def test_whoever_had_reached_the_outside_ends_its_lease_with_it_and_is_waited_for(self, store: Store) -> None:
+        store.ledger.plan(**planned())
+        begin(store, lease=60, call_seconds=3600)
+        unknown = store.ledger.unknown("k1", error="no reply", holder="h1", reached=True)
+
+        assert ("unknown", "h1") == (unknown.state, unknown.holder)
+        assert not store.ledger.renew("k1", "h1", lease=60)
+        with pytest.raises(EffectUnderWay):
+            resolve(store, happened=False)
+
     @pytest.mark.parametrize("given_back", [False, True])
     def test_a_holder_that_was_taken_over_changes_nothing(self, store: Store, given_back: bool) -> None:
         store.ledger.plan(**planned())
