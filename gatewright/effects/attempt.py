@@ -32,7 +32,6 @@ from gatewright.store import Begun, Busy, CallReplaced, LedgerConflict, Plan, St
 from .attending import Attending
 from .beats import NotCurrent
 from .declare import CannotTell, Declaration, DidNotHappen, EffectKind
-from .elsewhere import made_elsewhere
 from .lease import LEASE, LeaseLost, elapsed
 from .results import carried
 from .wire import REPLACED
@@ -144,9 +143,10 @@ class Attempt(Attending):
 
     async def _before(self, taken: Begun) -> tuple[Payload, Finding] | None:
         """Settle what an earlier attempt has left; the outcome where there is one, None where the effect is to be done."""
-        if taken.before == "planned" and (self.told_begun or await self._begun_elsewhere()):
+        if (taken.before == "planned" and self.told_begun) or await self.begun_elsewhere(taken.entry, taken.before):
+            knows = "knows of none" if taken.before == "planned" else "says that nothing has happened"
             await self.block(
-                "Temporal's history says that an attempt was about to reach the outside, and the ledger knows of none: "
+                f"Temporal's history says that an attempt was about to reach the outside, and the ledger {knows}: "
                 "it was restored from a backup that is older than that attempt"
             )
         if taken.before not in {"intended", "unknown"} or self.repeatable:
@@ -158,12 +158,6 @@ class Attempt(Attending):
             return None
         payload = carried(activity.payload_converter(), known.result)
         return await self.performed(payload, known.receipt, source="reconcile")
-
-    async def _begun_elsewhere(self) -> bool:
-        """Whether an execution before a reset made this very call, and had come as far as the outside."""
-        if self.client is None or self.errand is None or not self.errand.reset:
-            return False
-        return await made_elsewhere(self.client, self.call, self.outbound.info().workflow_run_id) == "begun"
 
     async def _reach(self, taken: Begun) -> None:
         """The last step before the outside: Temporal knows, and the lease still runs."""

@@ -21,6 +21,7 @@ from gatewright.store import Busy, LedgerEntry, Store
 from .anyhow import called_anyhow
 from .beats import Beats, patiently
 from .declare import CannotTell, Declaration, EffectKind, Reconciliation
+from .elsewhere import made_elsewhere
 from .lease import Lease
 from .results import recorded, restored
 from .wire import begun
@@ -112,6 +113,20 @@ class Attending:
     async def entry(self) -> LedgerEntry | None:
         """What stands under the key."""
         return await self.patiently(lambda: self.ledger.entry(self.call.key))
+
+    async def begun_elsewhere(self, entry: LedgerEntry, state: str) -> bool:
+        """
+        Whether an execution before a reset had come as far as the outside with this call, of which `state` says nothing.
+
+        A ledger that was restored from a backup has `failed` of an attempt
+        before the one that did it. What a person has said since then is asked by
+        nobody again.
+        """
+        if self.client is None or self.errand is None or not self.errand.reset:
+            return False
+        if state not in {"planned", "failed"} or entry.resolution is not None or entry.successor is not None:
+            return False
+        return await made_elsewhere(self.client, self.call, self.outbound.info().workflow_run_id) == "begun"
 
     async def release(self, error: str, *, reached: bool = False) -> None:
         """

@@ -4,20 +4,28 @@ import json
 from typing import Literal
 
 from temporalio.api.history.v1 import HistoryEvent
-from temporalio.client import Client
+from temporalio.client import Client, WorkflowHandle
+from temporalio.common import RawValue
+from temporalio.converter import DataConverter
 
 from gatewright.protocol.call import Call
+from gatewright.protocol.finding import Errand, Finding
+from gatewright.protocol.receipt import EffectState
 
-from .wire import CALL_HEADER, begun
+from .results import finding_of
+from .wire import CALL_HEADER, ERRAND_HEADER, begun, told
 
 Made = Literal["no", "scheduled", "begun"]
+
+_NOTHING_DONE = {EffectState.FAILED, EffectState.NOT_ATTEMPTED}
 
 
 async def made_elsewhere(client: Client, call: Call, run_id: str | None) -> Made:
     """
     How far another execution than `run_id` has come with this very call, as far as Temporal keeps it.
 
-    `begun`: an attempt may have reached the outside, as its heartbeat or its end says.
+    `begun`: an attempt may have reached the outside, as its heartbeat or its end
+    says, and nobody found out there that it did nothing.
     """
     made: Made = "no"
     escaped = call.identity.workflow_id.replace("\\", "\\\\").replace("'", "\\'")
@@ -25,31 +33,71 @@ async def made_elsewhere(client: Client, call: Call, run_id: str | None) -> Made
         if listed.run_id == run_id:
             continue
         handle = client.get_workflow_handle(listed.id, run_id=listed.run_id)
-        scheduled: dict[int, str] = {}
-        async for event in handle.fetch_history_events():
-            if event.HasField("activity_task_scheduled_event_attributes"):
-                attributes = event.activity_task_scheduled_event_attributes
-                fields = attributes.header.fields
-                if CALL_HEADER in fields and json.loads(fields[CALL_HEADER].data)["key"] == call.key:
-                    scheduled[event.event_id] = attributes.activity_id
-                    made = "scheduled"
-            elif (ended := _ended(event)) in scheduled:
-                if not event.HasField("activity_task_timed_out_event_attributes"):
-                    return "begun"
-                timeout = event.activity_task_timed_out_event_attributes.failure.timeout_failure_info
-                if begun(await client.data_converter.decode(list(timeout.last_heartbeat_details.payloads))):
-                    return "begun"
-                del scheduled[ended]
-        if not scheduled:
-            continue
-        # An execution that a reset has ended keeps what its activities had reported.
-        described = await handle.describe()
-        for pending in described.raw_description.pending_activities:
-            if pending.activity_id in scheduled.values() and begun(
-                await client.data_converter.decode(list(pending.heartbeat_details.payloads))
-            ):
-                return "begun"
+        came = await _made_in(client.data_converter, handle, call)
+        if came == "begun":
+            return "begun"
+        made = came if made == "no" else made
     return made
+
+
+async def _made_in(converter: DataConverter, handle: WorkflowHandle[object, object], call: Call) -> Made:
+    """How far one execution has come with the call."""
+    attempted: dict[int, str] = {}
+    examined: set[int] = set()
+    made: Made = "no"
+    async for event in handle.fetch_history_events():
+        if event.HasField("activity_task_scheduled_event_attributes"):
+            attributes = event.activity_task_scheduled_event_attributes
+            fields = attributes.header.fields
+            if CALL_HEADER not in fields or json.loads(fields[CALL_HEADER].data)["key"] != call.key:
+                continue
+            errand = Errand.model_validate_json(fields[ERRAND_HEADER].data) if ERRAND_HEADER in fields else Errand()
+            if errand.mode == "examine":
+                # It has only looked.
+                examined.add(event.event_id)
+            else:
+                attempted[event.event_id] = attributes.activity_id
+                made = "begun" if made == "begun" else "scheduled"
+        elif (ended := _ended(event)) in attempted:
+            del attempted[ended]
+            if await _may_have_acted(converter, event):
+                made = "begun"
+        elif ended in examined:
+            found = await _found(converter, event)
+            if found is not None and found.state in _NOTHING_DONE and made == "begun":
+                made = "scheduled"
+    if made != "scheduled" or not attempted:
+        return made
+    # An execution that a reset has ended keeps what its activities had reported.
+    described = await handle.describe()
+    for pending in described.raw_description.pending_activities:
+        if pending.activity_id in attempted.values() and begun(
+            await converter.decode(list(pending.heartbeat_details.payloads))
+        ):
+            return "begun"
+    return made
+
+
+async def _may_have_acted(converter: DataConverter, event: HistoryEvent) -> bool:
+    """Whether the activity that has ended here may have reached the outside."""
+    if event.HasField("activity_task_timed_out_event_attributes"):
+        timeout = event.activity_task_timed_out_event_attributes.failure.timeout_failure_info
+        return begun(await converter.decode(list(timeout.last_heartbeat_details.payloads)))
+    if event.HasField("activity_task_failed_event_attributes"):
+        failure = await converter.decode_failure(event.activity_task_failed_event_attributes.failure)
+        # What it says is known of all its attempts.
+        known = told(failure)
+        return known is None or known.state not in _NOTHING_DONE
+    return True
+
+
+async def _found(converter: DataConverter, event: HistoryEvent) -> Finding | None:
+    """What an examination that has ended here found out; None where it failed."""
+    if not event.HasField("activity_task_completed_event_attributes"):
+        return None
+    payloads = event.activity_task_completed_event_attributes.result.payloads
+    decoded = await converter.decode(list(payloads), [RawValue])
+    return finding_of(decoded[0].payload) if decoded else None
 
 
 def _ended(event: HistoryEvent) -> int:

@@ -36,6 +36,9 @@ class Examination(Attending):
             if (busy := await self.patiently(lambda: self.ledger.busy(self.call.key))) is None:
                 break
             await self.wait(busy)
+        if await self.begun_elsewhere(entry, entry.state):
+            reason = "an execution before the reset made this call, and the ledger, restored from a backup perhaps, says that nothing happened"
+            return None, self.finding(entry, EffectState.UNKNOWN, reason, source="history")
         match entry.state:
             case "failed":
                 return None, self.finding(entry, EffectState.FAILED, entry.error or "")

@@ -3,8 +3,11 @@
 from collections.abc import Iterable
 from typing import Any, Final
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 from temporalio.api.common.v1 import Payload
+from temporalio.exceptions import ApplicationError
+
+from gatewright.protocol.finding import Finding
 
 CALL_HEADER: Final = "gatewright-call"
 """The activity header in which a workflow names the call."""
@@ -25,16 +28,26 @@ REPLACED: Final = "CallReplaced"
 
 def begun(details: Iterable[Any]) -> bool:
     """Whether an attempt with these heartbeat details may have reached the outside."""
-    return any(_ours(told) and bool(told[MARK].get("begun")) for told in details)
+    return any(_ours(each) and bool(each[MARK].get("begun")) for each in details)
 
 
 def own(details: Iterable[Any]) -> list[Any]:
     """The heartbeat details without ours: what the activity itself reported."""
-    return [told for told in details if not _ours(told)]
+    return [each for each in details if not _ours(each)]
 
 
-def _ours(told: Any) -> bool:
-    return isinstance(told, dict) and set(told) == {MARK} and isinstance(told[MARK], dict)
+def _ours(detail: Any) -> bool:
+    return isinstance(detail, dict) and set(detail) == {MARK} and isinstance(detail[MARK], dict)
+
+
+def told(failure: BaseException | None) -> Finding | None:
+    """What the activity side knew when it failed: the last of the failure's details, where it put any."""
+    if not isinstance(failure, ApplicationError) or not failure.details:
+        return None
+    try:
+        return Finding.model_validate(failure.details[-1]) if isinstance(failure.details[-1], dict) else None
+    except ValidationError:
+        return None
 
 
 def header(value: BaseModel) -> Payload:

@@ -232,13 +232,16 @@ class Ledger(Room):
         receipt: JsonValue = None,
         result: JsonValue = None,
         new: Plan | None = None,
+        despite_failed: bool = False,
     ) -> LedgerEntry:
         """
         Write down a person's word about a call, and return what stands: a fact beats a word.
 
         A performed entry stays as it is. `EffectUnderWay` while an attempt may
         be under way. `StoreError` where there is no entry and no `new`, and for
-        `happened` of a call that is known not to have happened.
+        `happened` of a call that is known not to have happened, unless
+        `despite_failed` says that the ledger is not relied on there (it was
+        restored from a backup).
         """
         word = "happened" if happened else "did_not_happen"
         with self._database.write(key) as connection:
@@ -252,7 +255,7 @@ class Ledger(Room):
                 before = _made(connection, key, new, now)
             if before.state == "performed" or (before.state == "failed" and not happened):
                 return before
-            if before.state == "failed":
+            if before.state == "failed" and not despite_failed:
                 raise StoreError(
                     f"{key} is known not to have happened ({before.error}), so it cannot be said that it did"
                 )

@@ -19,14 +19,13 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from pydantic import ValidationError
 from temporalio import workflow
 from temporalio.common import RetryPolicy
 from temporalio.exceptions import ActivityError, ApplicationError, is_cancelled_exception
 from temporalio.exceptions import TimeoutError as ActivityTimeout
 
 from gatewright.effects.declare import EffectKind
-from gatewright.effects.wire import REPLACED, begun
+from gatewright.effects.wire import REPLACED, begun, told
 from gatewright.protocol.call import Call
 from gatewright.protocol.canonical import plain
 from gatewright.protocol.decision import Blocked, Continue, Decision, EffectKnowledge, ReplayCalls, decide
@@ -128,6 +127,7 @@ class EffectPerformance(Performance):
             comment=said.comment,
             receipt=said.receipt,
             result=plain(said.result),
+            doubted=blocked.because.source == "history",
         )
         resolved = Resolved.model_validate(await self._ledger(names.RESOLVE_EFFECT, word, f"resolve {call.id}"))
         # Whoever decided has seen which ledger it was: the run relies on the one that has the word.
@@ -182,18 +182,18 @@ class EffectPerformance(Performance):
             raise failed
         cause, reached = failed.cause, True
         if isinstance(cause, ApplicationError):
-            if (finding := _told(cause)) is not None:
+            if (finding := told(cause)) is not None:
                 return finding.about(call)
             if cause.type in NEVER_REACHED or cause.message == "Failed decoding arguments":
                 return Finding(state=EffectState.NOT_ATTEMPTED, source="attempt", because=cause.message).about(call)
         elif isinstance(cause, ActivityTimeout):
             reached = begun(cause.last_heartbeat_details)
-        came = await self._activity(call, Errand(mode="examine", begun=reached))
+        came = await self._activity(call, Errand(mode="examine", begun=reached, reset=self._run.reset))
         if came.finding is not None:
             return came.finding.about(call)
-        told = _told(came.failed.cause) if came.failed else None
+        said = told(came.failed.cause) if came.failed else None
         words = innermost(came.failed) if came.failed else "the activity side said nothing"
-        return (told or Finding(state=EffectState.UNKNOWN, because=words[:2000])).about(call)
+        return (said or Finding(state=EffectState.UNKNOWN, because=words[:2000])).about(call)
 
     async def _happened(self, call: Call) -> Any:
         """The recorded result of a call that is known to have happened."""
@@ -212,23 +212,14 @@ class EffectPerformance(Performance):
         try:
             return await workflow.execute_activity(
                 activity,
-                asked.model_dump(mode="json"),
+                # Without defaults, so that a worker of the release before reads it too.
+                asked.model_dump(mode="json", exclude_defaults=True),
                 start_to_close_timeout=timedelta(seconds=20),
                 retry_policy=LEDGER_RETRIES,
                 summary=summary,
             )
         finally:
             self._run.running -= 1
-
-
-def _told(cause: BaseException | None) -> Finding | None:
-    """What the activity side knew when it failed: the last of the failure's details, where it put any."""
-    if not isinstance(cause, ApplicationError) or not cause.details:
-        return None
-    try:
-        return Finding.model_validate(cause.details[-1]) if isinstance(cause.details[-1], dict) else None
-    except ValidationError:
-        return None
 
 
 def _named(function: Callable[..., Any], args: tuple[Any, ...]) -> dict[str, Any]:

@@ -53,7 +53,12 @@ class Planned(Told):
 
 
 class ResolveEffect(Word):
-    """A person's word on whether a call happened."""
+    """
+    A person's word on whether a call happened.
+
+    `doubted`: history has told the run more than the ledger knows, so that a
+    ledger which says that it did not happen does not beat the word.
+    """
 
     call: Call
     kind: str
@@ -62,6 +67,7 @@ class ResolveEffect(Word):
     comment: str | None = None
     receipt: JsonValue = None
     result: JsonValue = None
+    doubted: bool = False
 
 
 class Resolved(Told):
@@ -125,6 +131,8 @@ class LedgerActivities:
                 comment=said.comment,
                 receipt=said.receipt,
                 result=said.result,
+                # A run that relied on another ledger did not rely on what this one says, which a backup may have brought back.
+                despite_failed=said.doubted or call.ledger_id not in {None, store.ledger_id},
                 new=Plan(
                     effect=call.name,
                     kind=said.kind,
@@ -147,9 +155,16 @@ class LedgerActivities:
         return self._store
 
     async def _lost(self, store: Store, call: Call) -> Finding | None:
-        """Whether an execution before the reset made this very call, of which the ledger knows nothing."""
+        """
+        Whether an execution before the reset made this very call, of which the ledger knows nothing.
+
+        One that is known not to have happened may come from a backup: only what
+        a person said, or decided in its place, is taken for the last word.
+        """
         entry = await self._asked(lambda: store.ledger.entry(call.key))
-        if entry is not None and entry.state != "planned":
+        if entry is not None and (
+            entry.state not in {"planned", "failed"} or entry.resolution is not None or entry.successor is not None
+        ):
             return None
         made = await made_elsewhere(activity.client(), call, activity.info().workflow_run_id)
         if made == "no" or (made == "scheduled" and entry is not None):
@@ -157,8 +172,9 @@ class LedgerActivities:
         return Finding(
             state=EffectState.UNKNOWN,
             source="history",
-            because="an execution before the reset made this call, and the ledger knows of no attempt: it was "
-            "emptied, or restored from a backup",
+            because="an execution before the reset made this call, and the ledger "
+            + ("says that nothing has happened" if entry and entry.state == "failed" else "knows of no attempt")
+            + ": it was emptied, or restored from a backup",
         )
 
     async def _asked(self, ask: Callable[[], T]) -> T:

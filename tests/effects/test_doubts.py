@@ -8,10 +8,12 @@ from typing import Any
 
 import pytest
 from temporalio import workflow
+from temporalio.api.common.v1 import WorkflowExecution
+from temporalio.api.workflowservice.v1 import ResetWorkflowExecutionRequest
 from temporalio.client import Client
 from temporalio.common import RetryPolicy
 
-from gatewright.store import Store
+from gatewright.store import EffectUnderWay, Store
 from gatewright.temporal import GateClient
 from tests.effects.outside import Lost
 from tests.temporal.conversation import Conversation, until
@@ -43,6 +45,10 @@ def says(ended: Exception) -> Callable[[], Any]:
         raise ended
 
     return act
+
+
+CLOSED = says(NotPerformed("the period is closed"))
+"""An act that says that it did nothing."""
 
 
 def _called(name: str) -> str:
@@ -136,7 +142,7 @@ async def does(gates: GateClient, client: Client, queue: str, working: Any) -> A
 
 async def test_an_attempt_that_did_nothing_does_not_speak_for_one_that_was_lost(does: Does, store: Store) -> None:
     """The first may have been heard: the outside tells the repeat, which needs the same key."""
-    run = await does("letter", "lost first", says(Lost()), says(NotPerformed("the period is closed")))
+    run = await does("letter", "lost first", says(Lost()), CLOSED)
     gate = await run.opened("failed:letter")
 
     assert isinstance(gate.payload, dict)
@@ -149,10 +155,96 @@ async def test_an_attempt_that_did_nothing_does_not_speak_for_one_that_was_lost(
     assert len(set(REACHED["lost first"])) == 1
 
 
+async def reset(run: Conversation) -> None:
+    """Begin the run anew from its first task, as `temporal workflow reset` does."""
+    described = await run.handle.describe()
+    await run.gates.client.workflow_service.reset_workflow_execution(
+        ResetWorkflowExecutionRequest(
+            namespace=run.gates.client.namespace,
+            workflow_execution=WorkflowExecution(workflow_id=run.id, run_id=described.run_id),
+            workflow_task_finish_event_id=4,
+            reason="once more",
+            request_id=f"reset-{run.id}",
+        )
+    )
+
+
+def brought_back(store: Store) -> None:
+    """The ledger is that of a backup, made when an attempt had just said that it did nothing."""
+    with store._database.write("test") as connection:
+        connection.exec_driver_sql(
+            "UPDATE ledger SET state = 'failed', result = NULL, receipt = NULL, error = 'the period is closed', attempts = 1"
+        )
+
+
+class TestRestored:
+    async def test_a_backup_from_between_two_attempts_does_not_make_the_call_again(
+        self, does: Does, store: Store
+    ) -> None:
+        """History knows of the second one, and a person decides."""
+        run = await does("wire", "between", CLOSED)
+        assert await run.result() == "between done"
+        brought_back(store)
+        await reset(run)
+
+        run = Conversation(run.gates, run.id)
+        gate = await run.opened("blocked:wire")
+        assert "says that nothing has happened" in str(gate.message)
+        await run.admitted("blocked:wire", {"decision": "happened", "receipt": "T-1", "result": "found"})
+        assert await run.result() == "found"
+        assert len(REACHED["between"]) == 2
+        [entry] = store.ledger.entries(run=run.id)
+        assert (entry.state, entry.result) == ("performed", "found")
+
+    async def test_what_history_too_knows_not_to_have_happened_is_made_again(self, does: Does, store: Store) -> None:
+        """Nobody is asked: ledger and history agree."""
+        run = await does("wire", "agreed", CLOSED, CLOSED)
+        await run.opened("failed:wire")
+        await run.gates.abandon(run.id, reason="test")
+        await reset(run)
+
+        run = Conversation(run.gates, run.id)
+        assert await run.result() == "agreed done"
+        assert len(REACHED["agreed"]) == 3
+        assert [entry.state for entry in store.ledger.entries(run=run.id)] == ["performed"]
+
+    async def test_what_a_person_said_is_not_asked_again(self, does: Does, store: Store) -> None:
+        """History says that the outside was reached; somebody has found out since."""
+        run = await does("wire", "looked up", says(Lost()))
+        await run.opened("blocked:wire")
+        await run.gates.abandon(run.id, reason="test")
+        [entry] = store.ledger.entries(run=run.id)
+
+        async def said() -> bool:
+            try:
+                return bool(store.ledger.resolve(entry.key, by="ada", happened=False))
+            except EffectUnderWay:
+                return False
+
+        await until(said, "the first call is surely over")
+        await reset(run)
+
+        run = Conversation(run.gates, run.id)
+        assert await run.result() == "looked up done"
+
+    async def test_a_word_wins_over_what_another_ledger_says(
+        self, does: Does, store: Store, client: Client, queue: str, working: Any
+    ) -> None:
+        """The run did not rely on it: whoever is asked has found out."""
+        run = await does("wire", "renewed", CLOSED, CLOSED)
+        await run.opened("failed:wire")
+        store.renew_ledger_id()
+        await run.admitted("failed:wire", {"decision": "retry"})
+        await run.opened("blocked:wire")
+        await run.admitted("blocked:wire", {"decision": "happened", "receipt": "T-2", "result": "by hand"})
+
+        assert await run.result() == "by hand"
+        assert len(REACHED["renewed"]) == 2
+
+
 async def test_attempts_that_all_did_nothing_are_known_not_to_have_happened(does: Does, store: Store) -> None:
     """Then the call is made again under a key of its own."""
-    closed = says(NotPerformed("the period is closed"))
-    run = await does("letter", "never", closed, closed)
+    run = await does("letter", "never", CLOSED, CLOSED)
     gate = await run.opened("failed:letter")
 
     assert isinstance(gate.payload, dict)

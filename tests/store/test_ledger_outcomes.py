@@ -222,6 +222,14 @@ class TestWord:
             resolve(store, happened=True)
         assert before == resolve(store, happened=False) == entry(store)
 
+    def test_unless_that_is_not_relied_on(self, store: Store) -> None:
+        """A backup has brought it back."""
+        brought_to(store, "failed")
+        said = resolve(store, happened=True, result=1, receipt="t-1", despite_failed=True)
+
+        assert ("performed", 1, "t-1", "happened") == (said.state, said.result, said.receipt, said.resolution)
+        assert said == entry(store)
+
     @pytest.mark.parametrize("happened", [True, False])
     @pytest.mark.parametrize(("lease", "call"), [(3600, 0), (0, 3600)])
     def test_while_an_attempt_or_its_last_call_may_be_under_way_nothing_is_decided(
