@@ -22,6 +22,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any, TypeVar, overload
 
 from temporalio import workflow
+from temporalio.exceptions import ApplicationError
 
 from gatewright.effects.declare import OnFailure, declaration_of
 from gatewright.protocol.book import Book
@@ -98,7 +99,7 @@ class Frame:
             self._listing,
             self.ask,
             operators=tuple(operators),
-            reset=info.original_execution_run_id != info.run_id or bool((carried or {}).get(RESET)),
+            reset=_repeats(info, carried),
         )
         self._asking = Asking(self.book, self.branch, self._desk, self._listing, self._performing.remember_ledger)
         self._desk.busy = lambda: bool(self._performing.running) or self._listing.busy
@@ -217,6 +218,20 @@ class Frame:
         pipeline = workflow.info().workflow_type
         self.book.write(Opened(at=workflow.now(), pipeline=pipeline, input=given, text=word.text, note=word.note))
 
+    def refuse_cron(self) -> None:
+        """
+        Raise `ApplicationError` where Temporal starts the workflow anew by a cron schedule (called by the plugin's interceptor).
+
+        Its executions are one run to Temporal, so their calls have the same keys:
+        each effect would be done by the first of them and by no other.
+        """
+        if workflow.info().cron_schedule and workflow.patched(names.PATCH_NO_CRON):
+            msg = (
+                "a run has keys for one execution of its pipeline, and a cron schedule repeats it under the same keys: "
+                "start a run each time, with a Temporal Schedule"
+            )
+            raise ApplicationError(msg, type="CronSchedule", non_retryable=True)
+
     async def handed_over(self) -> None:
         """This execution ends and the run goes on in another: nothing is to be left untold, or half admitted."""
         self._desk.held = "the run is about to continue as new" if self._listing.steady else ""
@@ -255,6 +270,12 @@ class Frame:
 
     def _query_book(self, part: int = 0) -> dict[str, Any]:
         return book_part(self.book, part).model_dump(mode="json")
+
+
+def _repeats(info: workflow.Info, carried: Any) -> bool:
+    """Whether the execution begins anew what another has begun: a reset, a retry of the workflow, or one that was handed no book."""
+    anew = info.attempt > 1 or (info.continued_run_id is not None and carried is None)
+    return anew or info.original_execution_run_id != info.run_id or bool((carried or {}).get(RESET))
 
 
 def hosted() -> Frame | None:

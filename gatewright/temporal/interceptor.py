@@ -57,6 +57,7 @@ class _Inbound(WorkflowInboundInterceptor):
             return await self.next.execute_workflow(input)
         frame.opened(input.args, said(input.headers))
         try:
+            frame.refuse_cron()
             result = await self.next.execute_workflow(input)
         except workflow.ContinueAsNewError:
             # The same run goes on in a fresh execution: nothing is closed.

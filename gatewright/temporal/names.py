@@ -38,6 +38,9 @@ PATCH_STEADY: Final = "gatewright-steady"
 PATCH_EFFECTS: Final = "gatewright-effects"
 """Runs whose effects are planned in the ledger, and whose failures ask a person (`performing.py`)."""
 
+PATCH_NO_CRON: Final = "gatewright-no-cron"
+"""Runs under a cron schedule that are refused; those of an earlier release go on."""
+
 ERROR_BUSY: Final = "GatewrightBusy"
 """The ApplicationError type with which the validator asks for an answer to be sent again in a moment."""
 

@@ -68,7 +68,7 @@ class Ended:
 
 
 class Performing:
-    """What the steps and effects of one run share. `reset`: the execution repeats what another has done before it."""
+    """What the steps and effects of one run share. `reset`: the execution repeats what another has done."""
 
     def __init__(
         self,

@@ -31,7 +31,7 @@ class PlanEffect(Word):
 
     `replaces` is the key of the generation before, which is known not to have
     happened. `reset` says that this execution repeats what another has done
-    before it (`temporal workflow reset`).
+    before it (`temporal workflow reset`, or a retry of the workflow).
     """
 
     call: Call

@@ -12,6 +12,7 @@ from temporalio.api.common.v1 import WorkflowExecution
 from temporalio.api.workflowservice.v1 import ResetWorkflowExecutionRequest
 from temporalio.client import Client
 from temporalio.common import RetryPolicy
+from temporalio.exceptions import ApplicationError
 
 from gatewright.store import EffectUnderWay, Store
 from gatewright.temporal import GateClient
@@ -29,7 +30,7 @@ with workflow.unsafe.imports_passed_through():
         effect,
         fence,
     )
-    from gatewright.temporal import Frame
+    from gatewright.temporal import Frame, Gate
 
 ACTS: dict[str, list[Callable[[], Any]]] = {}
 """What each attempt does once the outside was called, by name, the first one first; when it is used up, attempts succeed."""
@@ -121,6 +122,40 @@ class Once:
     async def run(self, what: str, name: str, attempts: int) -> Any:
         retries = RetryPolicy(initial_interval=timedelta(milliseconds=10), maximum_attempts=attempts)
         return await self.frame.perform(EFFECTS[what], name, retry_policy=retries)
+
+
+@workflow.defn
+class TwiceBegun:
+    """Performs one effect and fails, for Temporal to begin it anew; the second time it ends well."""
+
+    @workflow.init
+    def __init__(self, name: str) -> None:
+        self.frame = Frame()
+
+    @workflow.run
+    async def run(self, name: str) -> Any:
+        done = await self.frame.perform(wire, name)
+        if workflow.info().attempt == 1:
+            await self.frame.ask(Gate("go"))
+            raise ApplicationError("once more")
+        return done
+
+
+@workflow.defn
+class TwiceContinued:
+    """The same, by continue-as-new without its book."""
+
+    @workflow.init
+    def __init__(self, name: str) -> None:
+        self.frame = Frame()
+
+    @workflow.run
+    async def run(self, name: str) -> Any:
+        done = await self.frame.perform(wire, name)
+        if workflow.info().continued_run_id is None:
+            await self.frame.ask(Gate("go"))
+            workflow.continue_as_new(name)
+        return done
 
 
 Does = Callable[..., Awaitable[Conversation]]
@@ -240,6 +275,56 @@ class TestRestored:
 
         assert await run.result() == "by hand"
         assert len(REACHED["renewed"]) == 2
+
+
+class TestBegunAnew:
+    @pytest.mark.parametrize("pipeline", [TwiceBegun, TwiceContinued])
+    @pytest.mark.parametrize("kept", [True, False])
+    async def test_an_execution_that_is_begun_anew_does_nothing_again(
+        self, pipeline: type, kept: bool, gates: GateClient, client: Client, store: Store, queue: str, working: Any
+    ) -> None:
+        """Whether the ledger knows of it or only Temporal's history does."""
+        name = f"{pipeline.__name__} {kept}"
+        async with working([pipeline], list(EFFECTS.values())):
+            await client.start_workflow(
+                pipeline.__name__,
+                name,
+                id=f"{name}-{queue}",
+                task_queue=queue,
+                retry_policy=RetryPolicy(initial_interval=timedelta(milliseconds=10), maximum_attempts=2),
+            )
+            run = Conversation(gates, f"{name}-{queue}")
+            await run.opened("go")
+            if not kept:
+                with store._database.write("test") as connection:
+                    connection.exec_driver_sql("DELETE FROM ledger")
+            await run.admitted("go")
+            if not kept:
+                await run.opened("blocked:wire")
+                await run.admitted("blocked:wire", {"decision": "happened", "receipt": "T-3", "result": f"{name} done"})
+            assert await run.result() == f"{name} done"
+        assert len(REACHED[name]) == 1
+
+    async def test_a_cron_schedule_is_refused(self, client: Client, queue: str, working: Any) -> None:
+        """Every execution of it would have the keys of the first."""
+        async with working([Once], list(EFFECTS.values())):
+            handle = await client.start_workflow(
+                "Once",
+                args=["letter", "monthly", 1],
+                id=f"cron-{queue}",
+                task_queue=queue,
+                cron_schedule="@every 1s",
+            )
+            first = client.get_workflow_handle(handle.id, run_id=handle.first_execution_run_id)
+
+            async def over() -> Any:
+                last = (await first.fetch_history()).events[-1]
+                return last if last.HasField("workflow_execution_failed_event_attributes") else None
+
+            ended = await until(over, "the first execution is over")
+            await handle.terminate()
+        assert "Temporal Schedule" in ended.workflow_execution_failed_event_attributes.failure.message
+        assert "monthly" not in REACHED
 
 
 async def test_attempts_that_all_did_nothing_are_known_not_to_have_happened(does: Does, store: Store) -> None:
