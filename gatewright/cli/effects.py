@@ -213,6 +213,7 @@ def _lines(entry: LedgerEntry, before: str | None, busy: Busy | None) -> Iterabl
         yield _line("settled", when(entry.settled_at))
     if entry.state == "performed":
         yield from _value("result", entry.result)
+    if entry.state == "performed" or entry.receipt is not None:
         yield from _value("receipt", entry.receipt)
     # With a person's word the ledger keeps the comment where an attempt's error would be.
     spoken = entry.resolved_at is not None and (entry.intended_at is None or entry.intended_at <= entry.resolved_at)

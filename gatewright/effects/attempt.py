@@ -17,7 +17,7 @@ import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NoReturn
 
 from pydantic import JsonValue
 from temporalio import activity
@@ -25,6 +25,7 @@ from temporalio.api.common.v1 import Payload
 from temporalio.exceptions import ApplicationError
 
 from gatewright.protocol.call import Call
+from gatewright.protocol.canonical import canonical
 from gatewright.protocol.finding import Finding
 from gatewright.protocol.receipt import EffectState
 from gatewright.store import Begun, Busy, CallReplaced, LedgerConflict, Plan, StoreError, StoreUnavailable
@@ -75,8 +76,18 @@ class Attempt(Attending):
                     raise
                 return await self._act(function, taken)
         except StoreError as lost:
-            # From here on the ledger has an intent: where it is gone, so is all that could be known.
-            self.unknown(f"the ledger lost its entry while the attempt was under way: {lost}", None, lost)
+            await self._not_recorded(lost)
+
+    async def _not_recorded(self, refused: StoreError) -> NoReturn:
+        """The ledger has an intent, and takes nothing more: nobody will know what came of it."""
+        try:
+            if await self.entry() is not None:
+                reason = f"the ledger could not write down what came of it: {refused}"
+                await self.block(reason, refused, reached=True)
+        except StoreError as again:
+            self.unknown(f"the ledger cannot be used: {again}", None, refused)
+        # Where the entry is gone, so is all that could be known.
+        self.unknown(f"the ledger lost its entry while the attempt was under way: {refused}", None, refused)
 
     async def _begin(self) -> Begun:
         """The lease on the key; waits while another attempt may still be under way."""
@@ -190,18 +201,32 @@ class Attempt(Attending):
             raise
         try:
             payload = carried(activity.payload_converter(), result)
-        except Exception as wrong:
-            lost = f"it was performed, and its result is lost, because it cannot be written as JSON: {wrong}"
-            entry = await self.patiently(
-                lambda: self.ledger.performed(self.call.key, result=None, receipt=self.proof())
-            )
-            raise ApplicationError(
-                f"{self.call.id}: {lost}",
-                self.finding(entry, EffectState.UNKNOWN, lost).model_dump(mode="json"),
-                type="NotJson",
-                non_retryable=True,
-            ) from wrong
+        except Exception as wrong:  # noqa: BLE001 - whatever a converter raises
+            return await self._lost_result(wrong)
         return await self.performed(payload, self.proof(), source="attempt")
+
+    async def _lost_result(self, wrong: Exception) -> tuple[Payload, Finding]:
+        """The effect came back with something that nobody can be told; what stands where another attempt has told it."""
+        if self.declaration.kind is None:
+            # A step: whoever shares it is not given a result that it never had.
+            lost = f"its result cannot be written as JSON: {wrong}"
+            await self.release(lost)
+            raise ApplicationError(f"{self.call.id}: {lost}", type="NotJson", non_retryable=True) from wrong
+        proof = self.proof()
+        shown = "" if proof is None else f"; the outside gave {canonical(proof).decode()}"
+        lost = f"it was performed, and its result is lost, because it cannot be written as JSON: {wrong}{shown}"
+        holder = self.lease.holder
+        entry = await self.patiently(
+            lambda: self.ledger.unknown(self.call.key, error=lost, holder=holder, receipt=proof)
+        )
+        if entry.state == "performed":
+            return self.as_recorded(entry)
+        raise ApplicationError(
+            f"{self.call.id}: {lost}",
+            self.finding(entry, EffectState.UNKNOWN, lost).model_dump(mode="json"),
+            type="NotJson",
+            non_retryable=True,
+        ) from wrong
 
     async def _not_performed(self, reason: str, taken: Begun) -> Finding:
         """What is known where the attempt says that it did nothing."""

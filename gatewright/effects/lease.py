@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 
 from pydantic import JsonValue
 
+from gatewright.protocol.canonical import plain
+
 
 class LeaseLost(Exception):  # noqa: N818 - named for what is the case
     """The attempt may not call the outside any more: its lease ran out, and another attempt may be under way."""
@@ -74,10 +76,13 @@ def receipt(proof: JsonValue) -> None:
     """
     Keep what the outside gave as its proof (a transaction number, an ETag), with the effect's key, in ledger and receipts.
 
-    The last one counts. Outside an effect it does nothing.
+    The last one counts. Raises `NotJson` for what cannot be shown as JSON, also
+    outside an effect, where it does nothing else: so a test of the function
+    finds it, and no attempt whose outcome could not be written down then.
     """
+    shown = plain(proof)
     if (lease := LEASE.get()) is not None:
-        lease.receipts.append(proof)
+        lease.receipts.append(shown)
 
 
 __all__ = ["LEASE", "Lease", "LeaseLost", "elapsed", "fence", "receipt"]

@@ -207,12 +207,15 @@ class Ledger(Room):
                 return before
             return self._settle(connection, before, {"state": "failed", "error": error, "holder": None})
 
-    def unknown(self, key: str, *, error: str, holder: str | None = None, reached: bool = False) -> LedgerEntry:
+    def unknown(
+        self, key: str, *, error: str, holder: str | None = None, reached: bool = False, receipt: JsonValue = None
+    ) -> LedgerEntry:
         """
         Write down that nobody knows whether the effect happened, and return what stands.
 
-        What is performed or failed is known, and stays so. A `holder` gives its
-        lease back with it, as `release` does; one whose lease another attempt has
+        What is performed or failed is known, and stays so. A `receipt` is what
+        the outside gave before its word was lost. A `holder` gives its lease back
+        with it, as `release` does; one whose lease another attempt has
         taken over, or a person's word has ended, changes nothing.
         """
         with self._database.write(key) as connection:
@@ -220,7 +223,8 @@ class Ledger(Room):
             if before.state in {"performed", "failed"} or (holder is not None and before.holder != holder):
                 return before
             ended = {} if holder is None else self._ended(connection, before, reached=reached)
-            return self._settle(connection, before, {"state": "unknown", "error": error} | ended)
+            proof = {} if receipt is None else {"receipt": receipt}
+            return self._settle(connection, before, {"state": "unknown", "error": error} | proof | ended)
 
     def resolve(
         self,

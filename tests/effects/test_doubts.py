@@ -29,6 +29,7 @@ with workflow.unsafe.imports_passed_through():
         current_call,
         effect,
         fence,
+        receipt,
     )
     from gatewright.temporal import Frame, Gate
 
@@ -104,10 +105,32 @@ async def wire(name: str) -> str:
     return _called(name)
 
 
+@effect(kind="opaque", call_timeout=timedelta(milliseconds=100))
+async def vault(name: str) -> Any:
+    """Gives its proof, and comes back with what nobody can be told."""
+    _called(name)
+    receipt({"number": 7})
+    return object()
+
+
+@effect(kind="keyed")
+async def safe(name: str) -> Any:
+    """The same, and honours the key."""
+    _called(name)
+    receipt({"number": 7})
+    return object()
+
+
 REACHED_AT: dict[str, list[float]] = {}
 """When `wire` was called, by name."""
 
-EFFECTS: dict[str, Callable[..., Any]] = {"letter": letter, "parcel": parcel, "wire": wire}
+EFFECTS: dict[str, Callable[..., Any]] = {
+    "letter": letter,
+    "parcel": parcel,
+    "wire": wire,
+    "vault": vault,
+    "safe": safe,
+}
 
 
 @workflow.defn
@@ -325,6 +348,35 @@ class TestBegunAnew:
             await handle.terminate()
         assert "Temporal Schedule" in ended.workflow_execution_failed_event_attributes.failure.message
         assert "monthly" not in REACHED
+
+
+@pytest.mark.parametrize("what", ["vault", "safe"])
+async def test_a_result_that_is_lost_is_asked_for_and_never_taken_for_none(what: str, does: Does, store: Store) -> None:
+    """What the outside gave is shown, and kept."""
+    run = await does(what, what)
+    gate = await run.opened(f"blocked:{what}")
+    assert '{"number":7}' in str(gate.message)
+    [entry] = store.ledger.entries(run=run.id)
+    assert (entry.state, entry.receipt, entry.holder) == ("unknown", {"number": 7}, None)
+    await run.admitted(f"blocked:{what}", {"decision": "happened", "receipt": {"number": 7}, "result": "by hand"})
+
+    assert await run.result() == "by hand"
+    assert len(REACHED[what]) == 1
+
+
+async def test_a_ledger_that_refuses_the_outcome_is_said_to_have_refused_it(does: Does, store: Store) -> None:
+    """It has not lost its entry."""
+    with store._database.write("test") as connection:
+        connection.exec_driver_sql(
+            "CREATE TRIGGER full BEFORE UPDATE ON ledger WHEN NEW.state = 'performed'"
+            " BEGIN SELECT RAISE(ABORT, 'the disk is odd'); END"
+        )
+    run = await does("letter", "refused")
+    gate = await run.opened("blocked:letter")
+
+    assert "could not write down what came of it" in str(gate.message)
+    assert "the disk is odd" in str(gate.message)
+    assert "lost its entry" not in str(gate.message)
 
 
 async def test_attempts_that_all_did_nothing_are_known_not_to_have_happened(does: Does, store: Store) -> None:

@@ -58,7 +58,14 @@ def keyless(order: dict[str, Any]) -> str:
     return "ran"
 
 
-STEPS = {"survey": survey, "model": model, "keyless": keyless}
+@step(once="session", on_failure="fail")
+async def sketch(order: dict[str, Any]) -> Any:
+    """Returns what nobody can be told, the first time."""
+    RAN[order["name"]] += 1
+    return object() if RAN[order["name"]] == 1 else "a sketch"
+
+
+STEPS = {"sketch": sketch, "survey": survey, "model": model, "keyless": keyless}
 
 
 @workflow.defn
@@ -123,6 +130,13 @@ async def test_a_business_key_is_shared_by_all_runs(share: Any, store: Store) ->
     assert await share("model", "s7", name="second", product="pump") == "model of pump for first"
     assert (RAN["first"], RAN["second"]) == (1, 0)
     assert [entry.kind for entry in store.ledger.entries()] == ["once"]
+
+
+async def test_a_result_that_cannot_be_told_is_shared_with_nobody(share: Any) -> None:
+    with pytest.raises(WorkflowFailureError) as failed:
+        await share("sketch", "s9", name="hall")
+    assert "cannot be written as JSON" in str(failed.value.cause.__cause__)
+    assert await share("sketch", "s9", name="hall") == "a sketch"
 
 
 async def test_a_business_key_that_is_none_is_refused(share: Any) -> None:
