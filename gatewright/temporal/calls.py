@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Any, TypeVar
 
 from temporalio.common import RetryPolicy
+from temporalio.exceptions import ActivityError
 
 from gatewright.effects.declare import Declaration
 from gatewright.protocol.canonical import NotJson, canonical, digest, plain
@@ -58,9 +59,9 @@ async def awaited(handle: Awaitable[R]) -> tuple[R, asyncio.CancelledError | Non
     return await handle, None
 
 
-async def seen_through(handle: asyncio.Task[R]) -> tuple[R, asyncio.CancelledError | None]:
+async def seen_through(handle: asyncio.Task[R]) -> tuple[R | ActivityError, asyncio.CancelledError | None]:
     """
-    The result of an effect, and the cancellation that came meanwhile.
+    The result of an effect, or how it failed, and the cancellation that came meanwhile.
 
     An effect that has begun is not interrupted: nobody could say afterwards
     whether it happened. It is recorded first, and then the run is cancelled.
@@ -69,6 +70,8 @@ async def seen_through(handle: asyncio.Task[R]) -> tuple[R, asyncio.CancelledErr
     while True:
         try:
             return await asyncio.shield(handle), cancelled
+        except ActivityError as failed:
+            return failed, cancelled
         except asyncio.CancelledError as asked:
             if handle.cancelled():
                 raise

@@ -35,7 +35,7 @@ from gatewright.protocol.recovery import gate_when_blocked
 
 from . import names
 from .errors import CallAbortedError, innermost, innermost_type
-from .performing import Ended, Performance, Performing, Wanted
+from .performing import Came, Ended, Performance, Performing, Wanted
 from .planning import PlanEffect, Planned, Resolved, ResolveEffect
 
 LEDGER_RETRIES = RetryPolicy(initial_interval=timedelta(milliseconds=500), maximum_interval=timedelta(seconds=10))
@@ -80,7 +80,8 @@ class EffectPerformance(Performance):
                 came = await self._activity(call, Errand(reset=self._run.reset))
                 if came.failed is None:
                     return self._done(call, came)
-                if innermost_type(came.failed) == REPLACED:
+                self._remember_cancelled(came)
+                if innermost_type(came.failed) == REPLACED and self._cancelled is None:
                     now = await self._plan(call.again(generation=call.generation + 1), replaces=call)
                     continue
                 known, failed = await self._found_out(call, came.failed), came.failed
@@ -91,6 +92,10 @@ class EffectPerformance(Performance):
         match decision:
             case Continue(performed=EffectKnowledge(call=call)):
                 return Ended(await self._happened(call))
+            case ReplayCalls() | Blocked() if self._cancelled is not None:
+                # It is found out and recorded, and nobody is asked what follows: nothing does.
+                self._write_failed(decision.call, decision.because, failed)
+                raise self._cancelled
             case ReplayCalls():
                 ended = await self._after_failure(decision.call, decision.because, failed)
                 return ended or await self._plan(decision.replayed, replaces=decision.call)
@@ -189,6 +194,7 @@ class EffectPerformance(Performance):
         elif isinstance(cause, ActivityTimeout):
             reached = begun(cause.last_heartbeat_details)
         came = await self._activity(call, Errand(mode="examine", begun=reached, reset=self._run.reset))
+        self._remember_cancelled(came)
         if came.finding is not None:
             return came.finding.about(call)
         said = told(came.failed.cause) if came.failed else None
@@ -201,6 +207,11 @@ class EffectPerformance(Performance):
         if came.failed is not None:
             raise came.failed
         return self._done(call, came)
+
+    def _remember_cancelled(self, came: Came) -> None:
+        """A cancellation waits until it is recorded what is known of the effect, and then ends the call."""
+        if came.cancelled is not None and workflow.patched(names.PATCH_CANCELLED):
+            self._cancelled = came.cancelled
 
     def _may_tell_again(self, known: EffectKnowledge) -> bool:
         """Whether attempting it again under the same key is safe although nobody knows whether it happened."""

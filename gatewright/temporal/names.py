@@ -41,6 +41,9 @@ PATCH_EFFECTS: Final = "gatewright-effects"
 PATCH_NO_CRON: Final = "gatewright-no-cron"
 """Runs under a cron schedule that are refused; those of an earlier release go on."""
 
+PATCH_CANCELLED: Final = "gatewright-cancelled"
+"""Runs that are cancelled while an effect fails, and end; those of an earlier release go on (`deciding.py`)."""
+
 ERROR_BUSY: Final = "GatewrightBusy"
 """The ApplicationError type with which the validator asks for an answer to be sent again in a moment."""
 

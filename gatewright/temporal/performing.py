@@ -105,6 +105,8 @@ class Performance:
         self._visit = visit
         self._planned = False
         """Whether the effect is planned in the ledger; of a run that was opened by an earlier release it is not."""
+        self._cancelled: BaseException | None = None
+        """The cancellation that came while an activity ran which failed: what is known is recorded before it counts."""
         self._started = 0
         """How many activities have been started for it: each has an id of its own."""
 
@@ -178,6 +180,8 @@ class Performance:
         self._run.running += 1
         try:
             result, cancelled = await (seen_through(handle) if declaration.effect else awaited(handle))
+            if isinstance(result, ActivityError):
+                return Came(failed=result, cancelled=cancelled)
         except ActivityError as failed:
             return Came(failed=failed)
         finally:
@@ -253,8 +257,8 @@ class Performance:
                 route=self._wanted.route,
             )
         )
-        if came.cancelled is not None:
-            raise came.cancelled
+        if (cancelled := came.cancelled or self._cancelled) is not None:
+            raise cancelled
         return result
 
     def _write_failed(self, call: Call, known: EffectKnowledge | None, failed: ActivityError | None) -> CallFailure:

@@ -10,9 +10,9 @@ import pytest
 from temporalio import workflow
 from temporalio.api.common.v1 import WorkflowExecution
 from temporalio.api.workflowservice.v1 import ResetWorkflowExecutionRequest
-from temporalio.client import Client
+from temporalio.client import Client, WorkflowFailureError
 from temporalio.common import RetryPolicy
-from temporalio.exceptions import ApplicationError
+from temporalio.exceptions import ApplicationError, CancelledError
 
 from gatewright.store import EffectUnderWay, Store
 from gatewright.temporal import GateClient
@@ -121,6 +121,30 @@ async def safe(name: str) -> Any:
     return object()
 
 
+HELD: dict[str, asyncio.Event] = {}
+"""What `held` waits for before its attempt ends, by name."""
+
+
+@effect(kind="reconcilable", reconcile=look, call_timeout=timedelta(milliseconds=100))
+async def held(name: str) -> str:
+    """An outside that can be asked, and keeps the attempt waiting."""
+    fence()
+    REACHED.setdefault(name, []).append(current_call().key)
+    await HELD[name].wait()
+    if name == "did it":
+        ARRIVED.add(current_call().key)
+    raise NotPerformed("no") if name == "said no" else Lost()
+
+
+@effect(kind="opaque", call_timeout=timedelta(milliseconds=100))
+async def pinned(name: str) -> str:
+    """The same, and cannot be asked."""
+    fence()
+    REACHED.setdefault(name, []).append(current_call().key)
+    await HELD[name].wait()
+    raise Lost
+
+
 REACHED_AT: dict[str, list[float]] = {}
 """When `wire` was called, by name."""
 
@@ -130,6 +154,8 @@ EFFECTS: dict[str, Callable[..., Any]] = {
     "wire": wire,
     "vault": vault,
     "safe": safe,
+    "held": held,
+    "pinned": pinned,
 }
 
 
@@ -377,6 +403,44 @@ async def test_a_ledger_that_refuses_the_outcome_is_said_to_have_refused_it(does
     assert "could not write down what came of it" in str(gate.message)
     assert "the disk is odd" in str(gate.message)
     assert "lost its entry" not in str(gate.message)
+
+
+@pytest.mark.parametrize(
+    ("what", "name", "state", "outcome"),
+    [
+        ("held", "said no", "failed", "failed"),
+        ("held", "did nothing", "failed", "failed"),
+        ("held", "did it", "performed", "done"),
+        ("pinned", "kept silent", "unknown", "failed"),
+    ],
+)
+async def test_a_run_that_is_cancelled_while_an_effect_fails_records_it_and_is_cancelled(
+    what: str, name: str, state: str, outcome: str, does: Does, store: Store
+) -> None:
+    """Nobody is asked what follows: nothing does."""
+    HELD[name] = asyncio.Event()
+    run = await does(what, name, attempts=1)
+
+    async def reached() -> bool:
+        return name in REACHED
+
+    await until(reached, "the outside is reached")
+    await run.gates.cancel(run.id, reason="enough")
+
+    async def heard() -> bool:
+        return "workflow_execution_cancel_requested" in str((await run.handle.fetch_history()).events[-4:])
+
+    await until(heard, "the run has heard it")
+    await asyncio.sleep(0.3)
+    HELD[name].set()
+
+    with pytest.raises(WorkflowFailureError) as failed:
+        await run.result()
+    assert isinstance(failed.value.cause, CancelledError)
+    assert [entry.state for entry in store.ledger.entries(run=run.id)] == [state]
+    assert await run.gates.gates(run.id) == ()
+    transcript = (await run.gates.transcript(run.id)).entries
+    assert [entry["outcome"] for entry in transcript if entry["kind"] == "performed"] == [outcome]
 
 
 async def test_attempts_that_all_did_nothing_are_known_not_to_have_happened(does: Does, store: Store) -> None:
