@@ -20,10 +20,10 @@ from gatewright.store import Busy, LedgerEntry, Store
 
 from .anyhow import called_anyhow
 from .beats import Beats, patiently
-from .declare import CannotTell, Declaration, EffectKind, Reconciliation
+from .declare import CannotTell, Declaration, DidNotHappen, EffectKind, Happened, Reconciliation
 from .elsewhere import made_elsewhere
 from .lease import Lease
-from .results import recorded, restored
+from .results import carried, recorded, restored
 from .wire import begun
 
 T = TypeVar("T")
@@ -66,12 +66,20 @@ class Attending:
         self.told_begun = begun(outbound.info().heartbeat_details) or bool(errand and errand.begun)
 
     async def asked(self) -> Reconciliation:
-        """What the outside says; nothing where it cannot be asked."""
+        """What the outside says; nothing where it cannot be asked, or says what cannot be understood."""
         reconcile = self.declaration.reconcile
         if reconcile is None:
             return CannotTell("an earlier attempt began it and ended without a word, and the outside cannot be asked")
-        said: Reconciliation = await called_anyhow(reconcile, self.call, *self.input.args)
-        return said
+        said = await called_anyhow(reconcile, self.call, *self.input.args)
+        if isinstance(said, DidNotHappen | CannotTell):
+            return said
+        if not isinstance(said, Happened):
+            return CannotTell(f"its reconcile= returned {said!r}, and not Happened, DidNotHappen or CannotTell")
+        try:
+            carried(activity.payload_converter(), said.result)
+            return Happened(said.result, plain(said.receipt))
+        except Exception as wrong:  # noqa: BLE001 - whatever a converter raises
+            return CannotTell(f"it says that it happened, and what it gives cannot be written as JSON: {wrong}")
 
     async def performed(self, payload: Payload, proof: JsonValue, *, source: str) -> tuple[Payload, Finding]:
         """Write down that it happened; what stands, which is the first result."""

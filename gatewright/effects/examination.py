@@ -5,7 +5,7 @@ from temporalio.api.common.v1 import Payload
 
 from gatewright.protocol.finding import Finding
 from gatewright.protocol.receipt import EffectState
-from gatewright.store import LedgerEntry
+from gatewright.store import LedgerEntry, StoreError
 
 from .attending import Attending
 from .declare import CannotTell, DidNotHappen, Happened
@@ -22,9 +22,17 @@ class Examination(Attending):
         """
         Find out whether the effect happened, and do nothing: what was recorded, what the outside says, or that nobody knows.
 
-        Waits until no attempt can be under way any more.
+        Waits until no attempt can be under way any more. Raises `ApplicationError`
+        of type `EffectUnknown` (not retryable) where the ledger has lost the
+        call, or cannot be used.
         """
         self.same_ledger()
+        try:
+            return await self._looked()
+        except StoreError as refused:
+            self.unknown(f"the ledger cannot be used: {refused}", None, refused)
+
+    async def _looked(self) -> tuple[Payload | None, Finding]:
         while True:
             entry = await self.entry()
             if entry is None:

@@ -91,7 +91,7 @@ class EffectPerformance(Performance):
     async def _decided(self, decision: Decision, failed: ActivityError | None) -> Next | Ended:
         match decision:
             case Continue(performed=EffectKnowledge(call=call)):
-                return Ended(await self._happened(call))
+                return await self._happened(call)
             case ReplayCalls() | Blocked() if self._cancelled is not None:
                 # It is found out and recorded, and nobody is asked what follows: nothing does.
                 self._write_failed(decision.call, decision.because, failed)
@@ -134,7 +134,13 @@ class EffectPerformance(Performance):
             result=plain(said.result),
             doubted=blocked.because.source == "history",
         )
-        resolved = Resolved.model_validate(await self._ledger(names.RESOLVE_EFFECT, word, f"resolve {call.id}"))
+        try:
+            resolved = Resolved.model_validate(await self._ledger(names.RESOLVE_EFFECT, word, f"resolve {call.id}"))
+        except ActivityError as refused:
+            if is_cancelled_exception(refused) or not workflow.patched(names.PATCH_ASKED_AGAIN):
+                raise
+            words = f"{said.decision}, as {answered.principal} said, could not be written down: {innermost(refused)}"
+            return Next(call, _unknown(call, words), failed)
         # Whoever decided has seen which ledger it was: the run relies on the one that has the word.
         self._book.ledger_id = resolved.ledger_id
         known = resolved.finding.about(call.again(generation=call.generation, ledger_id=resolved.ledger_id))
@@ -199,14 +205,19 @@ class EffectPerformance(Performance):
             return came.finding.about(call)
         said = told(came.failed.cause) if came.failed else None
         words = innermost(came.failed) if came.failed else "the activity side said nothing"
-        return (said or Finding(state=EffectState.UNKNOWN, because=words[:2000])).about(call)
+        return said.about(call) if said is not None else _unknown(call, words)
 
-    async def _happened(self, call: Call) -> Any:
-        """The recorded result of a call that is known to have happened."""
+    async def _happened(self, call: Call) -> Next | Ended:
+        """The recorded result of a call that is known to have happened; where it is gone since, a person is asked."""
         came = await self._activity(call, Errand(mode="examine", begun=True))
-        if came.failed is not None:
+        if came.failed is not None and (
+            is_cancelled_exception(came.failed) or not workflow.patched(names.PATCH_ASKED_AGAIN)
+        ):
             raise came.failed
-        return self._done(call, came)
+        if came.failed is None:
+            return Ended(self._done(call, came))
+        self._remember_cancelled(came)
+        return Next(call, _unknown(call, innermost(came.failed)), came.failed)
 
     def _remember_cancelled(self, came: Came) -> None:
         """A cancellation waits until it is recorded what is known of the effect, and then ends the call."""
@@ -231,6 +242,11 @@ class EffectPerformance(Performance):
             )
         finally:
             self._run.running -= 1
+
+
+def _unknown(call: Call, because: str) -> EffectKnowledge:
+    """That nobody knows whether the call happened."""
+    return Finding(state=EffectState.UNKNOWN, because=because[:2000]).about(call)
 
 
 def _named(function: Callable[..., Any], args: tuple[Any, ...]) -> dict[str, Any]:

@@ -44,6 +44,9 @@ PATCH_NO_CRON: Final = "gatewright-no-cron"
 PATCH_CANCELLED: Final = "gatewright-cancelled"
 """Runs that are cancelled while an effect fails, and end; those of an earlier release go on (`deciding.py`)."""
 
+PATCH_ASKED_AGAIN: Final = "gatewright-asked-again"
+"""Runs that ask once more where a word, or what is recorded, cannot be had; those of an earlier release fail (`deciding.py`)."""
+
 ERROR_BUSY: Final = "GatewrightBusy"
 """The ApplicationError type with which the validator asks for an answer to be sent again in a moment."""
 

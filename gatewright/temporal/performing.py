@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any, get_type_hints
 
 from temporalio import workflow
-from temporalio.common import RawValue
+from temporalio.common import RawValue, RetryPolicy
 from temporalio.exceptions import ActivityError, RetryState, is_cancelled_exception
 
 from gatewright.effects.declare import Declaration, OnFailure
@@ -32,6 +32,9 @@ from .calls import Route, activity_options, awaited, kept, seen_through
 from .errors import CallAbortedError, innermost, innermost_type
 from .listing import Listing
 from .outbound import calling
+
+EXAMINED = 10
+"""How often it is looked whether an effect happened, killed workers included, before a person is asked."""
 
 
 @dataclass(frozen=True)
@@ -167,6 +170,7 @@ class Performance:
                 # Long enough to wait for whatever may still be under way.
                 "start_to_close_timeout": declaration.timeout + 2 * declaration.call_timeout,
                 "heartbeat_timeout": declaration.heartbeat,
+                "retry_policy": RetryPolicy(maximum_attempts=EXAMINED),
                 "summary": f"did {call.id} happen?",
             }
         elif self._started and not call.generation:

@@ -119,8 +119,18 @@ class LedgerActivities:
 
     @activity.defn(name=names.RESOLVE_EFFECT)
     async def resolve_effect(self, given: dict[str, Any]) -> dict[str, Any]:
-        """Write down a person's word: `ResolveEffect` to `Resolved`, as JSON; tried again while an attempt is under way."""
+        """
+        Write down a person's word: `ResolveEffect` to `Resolved`, as JSON; tried again while an attempt is under way.
+
+        `ApplicationError` (not retryable) where the ledger does not take it: trying again will not help.
+        """
         said = ResolveEffect.model_validate(given)
+        try:
+            return await self._resolve(said)
+        except StoreError as refused:
+            raise ApplicationError(str(refused), type="StoreError", non_retryable=True) from refused
+
+    async def _resolve(self, said: ResolveEffect) -> dict[str, Any]:
         store, call = self._needed(said.call), said.call
         entry = await self._asked(
             lambda: _resolved(
@@ -196,7 +206,7 @@ def _resolved(store: Store, key: str, **word: Any) -> LedgerEntry:
     except StoreError:
         # What stands forbids this word: then that is what the run is told.
         entry = store.ledger.entry(key)
-        if entry is None:
+        if entry is None or entry.state not in {"performed", "failed"}:
             raise
         return entry
 

@@ -4,9 +4,10 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import timedelta
-from typing import Any
+from typing import Any, cast
 
 import pytest
+from pydantic import JsonValue
 from temporalio import workflow
 from temporalio.api.common.v1 import WorkflowExecution
 from temporalio.api.workflowservice.v1 import ResetWorkflowExecutionRequest
@@ -145,6 +146,23 @@ async def pinned(name: str) -> str:
     raise Lost
 
 
+ANSWERS: dict[str, Any] = {"none": None, "true": True, "object": Happened(object())}
+"""What the outside of `odd` says, by name."""
+ANSWERS["proof"] = Happened("x", cast("JsonValue", object()))
+
+
+def oddly(_call: Call, name: str) -> Any:
+    """What is no reconciliation, or none that can be written down."""
+    return ANSWERS[name]
+
+
+@effect(kind="reconcilable", reconcile=oddly, call_timeout=timedelta(milliseconds=100))
+async def odd(name: str) -> str:
+    """Its word is lost, and nobody understands what the outside says."""
+    _called(name)
+    raise Lost
+
+
 REACHED_AT: dict[str, list[float]] = {}
 """When `wire` was called, by name."""
 
@@ -155,6 +173,7 @@ EFFECTS: dict[str, Callable[..., Any]] = {
     "vault": vault,
     "safe": safe,
     "held": held,
+    "odd": odd,
     "pinned": pinned,
 }
 
@@ -441,6 +460,71 @@ async def test_a_run_that_is_cancelled_while_an_effect_fails_records_it_and_is_c
     assert await run.gates.gates(run.id) == ()
     transcript = (await run.gates.transcript(run.id)).entries
     assert [entry["outcome"] for entry in transcript if entry["kind"] == "performed"] == [outcome]
+
+
+@pytest.mark.parametrize("attempts", [1, 2])
+@pytest.mark.parametrize("name", sorted(ANSWERS))
+async def test_an_outside_that_nobody_understands_is_asked_of_a_person(name: str, attempts: int, does: Does) -> None:
+    """Not for ever: asking again would bring the same."""
+    reached = len(REACHED.get(name, []))
+    run = await does("odd", name, attempts=attempts)
+    gate = await run.opened("blocked:odd")
+
+    assert "reconcile= returned" in str(gate.message) or "cannot be written as JSON" in str(gate.message)
+    assert len(REACHED[name]) == reached + 1
+
+
+class TestAskedAgain:
+    async def test_a_word_that_the_ledger_does_not_take_is_asked_for_again(self, does: Does, store: Store) -> None:
+        run = await does("wire", "not taken", says(Lost()))
+        await run.opened("blocked:wire")
+        with store._database.write("test") as connection:
+            connection.exec_driver_sql(
+                "CREATE TRIGGER odd BEFORE UPDATE ON ledger WHEN NEW.resolution IS NOT NULL"
+                " BEGIN SELECT RAISE(ABORT, 'the disk is odd'); END"
+            )
+        word = {"decision": "happened", "receipt": "T-4", "result": "by hand"}
+        await run.admitted("blocked:wire", word, principal="ada")
+        gate = await run.opened("blocked:wire~2")
+        assert "happened, as ada said, could not be written down" in str(gate.message)
+        with store._database.write("test") as connection:
+            connection.exec_driver_sql("DROP TRIGGER odd")
+        await run.admitted("blocked:wire~2", word)
+
+        assert await run.result() == "by hand"
+        assert len(REACHED["not taken"]) == 1
+
+    async def test_what_is_gone_as_soon_as_it_is_recorded_is_asked_for_again(self, does: Does, store: Store) -> None:
+        run = await does("wire", "gone", says(Lost()))
+        await run.opened("blocked:wire")
+        with store._database.write("test") as connection:
+            connection.exec_driver_sql(
+                "CREATE TRIGGER odd AFTER UPDATE ON ledger WHEN NEW.resolution IS NOT NULL"
+                " BEGIN DELETE FROM ledger; END"
+            )
+        word = {"decision": "happened", "receipt": "T-5", "result": "by hand"}
+        await run.admitted("blocked:wire", word)
+        await run.opened("blocked:wire~2")
+        with store._database.write("test") as connection:
+            connection.exec_driver_sql("DROP TRIGGER odd")
+        await run.admitted("blocked:wire~2", word)
+
+        assert await run.result() == "by hand"
+        assert len(REACHED["gone"]) == 1
+
+    async def test_a_ledger_that_does_not_take_what_was_found_out_is_not_asked_for_ever(
+        self, does: Does, store: Store
+    ) -> None:
+        """The store's refusal is not one that passes."""
+        with store._database.write("test") as connection:
+            connection.exec_driver_sql(
+                "CREATE TRIGGER odd BEFORE UPDATE ON ledger WHEN NEW.state = 'unknown'"
+                " BEGIN SELECT RAISE(ABORT, 'the disk is odd'); END"
+            )
+        run = await does("odd", "true", attempts=1)
+        gate = await run.opened("blocked:odd")
+
+        assert "the disk is odd" in str(gate.message)
 
 
 async def test_attempts_that_all_did_nothing_are_known_not_to_have_happened(does: Does, store: Store) -> None:
