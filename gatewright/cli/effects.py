@@ -196,7 +196,7 @@ def _lines(entry: LedgerEntry, before: str | None, busy: Busy | None) -> Iterabl
     yield f"{call_of(entry)}  {entry.state}, {entry.kind or 'of a kind that an earlier release did not write down'}"
     if entry.contradicted:
         yield (
-            f"  CONTRADICTED: {entry.resolved_by} said that it did not happen, and it was performed all the same."
+            f"  CONTRADICTED: {entry.resolved_by or 'an attempt'} said that it did not happen, and it was performed all the same."
             + (f" Look whether {entry.successor} made it happen once more." if entry.successor else "")
         )
     yield _line("key", entry.key)

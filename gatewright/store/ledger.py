@@ -182,15 +182,16 @@ class Ledger(Room):
         Write down that the effect happened, with its result, and return what stands.
 
         The first result stays for ever: repeating it changes nothing, and a
-        different one is not taken. A person's word to the contrary is then
-        contradicted, and the entry says so.
+        different one is not taken. A person's word to the contrary, and what was
+        known when another generation was decided on, is then contradicted, and
+        the entry says so.
         """
         changes = {"state": "performed", "result": result, "receipt": receipt, "error": None, "holder": None}
         with self._database.write(key) as connection:
             before = self._intended(connection, key)
             if before.state == "performed":
                 return before
-            if before.resolution == "did_not_happen":
+            if before.resolution == "did_not_happen" or (before.state == "failed" and before.successor is not None):
                 changes["contradicted"] = True
             return self._settle(connection, before, changes)
 

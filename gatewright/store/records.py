@@ -261,7 +261,7 @@ class LedgerEntry(_Record):
     successor: str | None = None
     """The key of the generation that was decided on in its place."""
     contradicted: bool = False
-    """It was performed although a person had said that it was not."""
+    """It was performed although a person had said that it was not, or another generation was decided on in its place."""
 
     @property
     def said_by(self) -> str | None:

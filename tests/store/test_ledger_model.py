@@ -130,8 +130,8 @@ class Calls(RuleBasedStateMachine):
             return
         self.ledger.performed(self.key(generation), result=result, receipt=None)
         if known.state != "performed":
+            known.contradicted = known.word == "did_not_happen" or known.successor is not None
             known.state, known.result, known.holder = "performed", result, None
-            known.contradicted = known.word == "did_not_happen"
 
     @rule(generation=GENERATIONS, holder=st.none() | HOLDERS)
     def failed(self, generation: int, holder: str | None) -> None:

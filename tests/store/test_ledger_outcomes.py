@@ -207,6 +207,15 @@ class TestWord:
         assert ("performed", True, "did_not_happen", 1) == (done.state, done.contradicted, done.resolution, done.result)
         assert done == entry(store)
 
+    def test_a_fact_contradicts_the_decision_to_make_the_call_again(self, store: Store) -> None:
+        """Nobody gave a word: an attempt had said that it did nothing, and another was made in its place."""
+        brought_to(store, "failed")
+        replace(store)
+        done = perform(store, 1)
+
+        assert ("performed", True, None, "k2") == (done.state, done.contradicted, done.resolution, done.successor)
+        assert done == entry(store)
+
     def test_a_fact_that_agrees_contradicts_nothing(self, store: Store) -> None:
         brought_to(store, "unknown")
         resolve(store, happened=True, result=1)
