@@ -74,6 +74,12 @@ class Attempt(Attending):
                 except asyncio.CancelledError:
                     await self._give_back(taken, "the attempt was cancelled before it reached the outside")
                     raise
+                except StoreError:
+                    raise
+                except Exception as failure:
+                    # Of a lease that has been given back with a finding nothing is changed.
+                    await self._give_back(taken, f"the attempt did not reach the outside: {failure}")
+                    raise
                 return await self._act(function, taken)
         except StoreError as lost:
             await self._not_recorded(lost)

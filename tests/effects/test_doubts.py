@@ -163,6 +163,26 @@ async def odd(name: str) -> str:
     raise Lost
 
 
+CRANKY = [OSError("the line is down")]
+"""What the outside of `cranky` ends with when it is asked, before it answers."""
+
+
+def crankily(_call: Call, _name: str) -> Reconciliation:
+    """It cannot be asked at first."""
+    if CRANKY:
+        raise CRANKY.pop()
+    return DidNotHappen()
+
+
+@effect(kind="reconcilable", reconcile=crankily, call_timeout=timedelta(milliseconds=100))
+async def cranky(name: str) -> str:
+    """The first attempt is lost, the second cannot ask, the third does it."""
+    done = _called(name)
+    if len(REACHED[name]) == 1:
+        raise Lost
+    return done
+
+
 REACHED_AT: dict[str, list[float]] = {}
 """When `wire` was called, by name."""
 
@@ -174,6 +194,7 @@ EFFECTS: dict[str, Callable[..., Any]] = {
     "safe": safe,
     "held": held,
     "odd": odd,
+    "cranky": cranky,
     "pinned": pinned,
 }
 
@@ -525,6 +546,14 @@ class TestAskedAgain:
         gate = await run.opened("blocked:odd")
 
         assert "the disk is odd" in str(gate.message)
+
+
+async def test_an_attempt_that_ends_before_the_outside_is_not_waited_for(does: Does) -> None:
+    """Its lease would run for ten seconds; nothing of it is under way."""
+    run = await does("cranky", "cranky", attempts=3)
+
+    assert await asyncio.wait_for(run.result(), 8) == "cranky done"
+    assert len(REACHED["cranky"]) == 2
 
 
 async def test_attempts_that_all_did_nothing_are_known_not_to_have_happened(does: Does, store: Store) -> None:
