@@ -53,9 +53,9 @@ crash-steps: $(READY) ## kill -9 of the worker in every step and at every gate
 bench: $(READY) ## answers timed beside bare Temporal, temporalio-google-adk and ADK; ARGS=--quick for under two minutes
 	$(BIN)/python -m bench.answers $(ARGS)
 
-screenshots: $(READY) ## ADK's own UI at our gates, for the documentation (needs Chromium)
+screenshots: $(READY) ## the inbox, and ADK's own UI at our gates, for the documentation (needs Chromium)
 	mkdir -p docs/images
-	GATEWRIGHT_SCREENSHOTS=docs/images $(BIN)/python -m pytest -p no:randomly tests/server/test_ui.py
+	GATEWRIGHT_SCREENSHOTS=docs/images $(BIN)/python -m pytest -p no:randomly tests/server/test_ui.py tests/server/inbox/test_browser.py
 
 histories: $(READY) ## record the histories under tests/histories anew (a protocol change)
 	$(BIN)/python -m tests.histories.record

@@ -30,6 +30,7 @@ LONGEST = (
     "tests/crash/test_crash.py",
     "tests/server/test_serve.py",
     "tests/server/test_ui.py",
+    "tests/server/inbox/test_browser.py",
     "tests/temporal/test_steady.py",
     "tests/storm/test_storm.py",
     "tests/temporal/test_awkward.py",

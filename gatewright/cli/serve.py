@@ -107,7 +107,7 @@ async def run(
         security=security,
         ui=find_ui() if wanted.ui else None,
         check=health_check(client),
-        inbox=Settings(tokens=entry.tokens, temporal_ui=wanted.temporal_ui, public_url=public_url),
+        inbox=Settings(entry.tokens, wanted.temporal_ui, public_url, entry.secret),
     )
     async with webhooks(client.store).beside(stop) if webhooks else nullcontext():
         await serve_app(app, listening, stop)
@@ -119,20 +119,21 @@ class Entry:
 
     token: str = field(default="", repr=False)
     principal: str = ""
+    secret: str = field(default="", repr=False)
 
     @classmethod
     def of(cls, security: "Security") -> "Entry":
         """
-        A new token, or GATEWRIGHT_INBOX_TOKEN's; none where people are known by a token file or a proxy.
+        A new token, or GATEWRIGHT_INBOX_TOKEN's; where people are known by a token file or a proxy, a secret only.
 
         `Stop` (usage) for one that could be guessed.
         """
-        if security.authenticates:
-            return cls()
         given = os.environ.get("GATEWRIGHT_INBOX_TOKEN", "").strip()
         if given and len(given) < MIN_TOKEN:
             raise usage(f"GATEWRIGHT_INBOX_TOKEN has {len(given)} characters: at least {MIN_TOKEN} cannot be guessed")
-        return cls(given or secrets.token_urlsafe(24), answerer())
+        if security.authenticates:
+            return cls(secret=given)
+        return cls(given or secrets.token_urlsafe(24), answerer(), given)
 
     @property
     def tokens(self) -> dict[bytes, str]:

@@ -110,7 +110,8 @@ def _events(site: Site, streams: Streams) -> Any:
         visitor: Visitor | None = site.door.visitor(request)
         if visitor is None:
             return PlainTextResponse("Sign in first.", 401)
-        return StreamingResponse(_stream(site, streams), media_type="text/event-stream", headers=headers())
+        streaming = headers() | {"x-accel-buffering": "no"}
+        return StreamingResponse(_stream(site, streams), media_type="text/event-stream", headers=streaming)
 
     return events
 

@@ -118,8 +118,12 @@ def _line(one: Place, other: Place, width: int) -> str:
         half = (one.y + HEIGHT + other.y) // 2
         return f"M{middle} {one.y + HEIGHT} C{middle} {half} {end} {half} {end} {other.y - 2}"
     right, edge = one.x + WIDTH, width - 6
-    top, bottom = other.y + HEIGHT // 2, one.y + HEIGHT // 2
-    return f"M{right} {bottom} C{edge} {bottom} {edge} {top} {other.x + WIDTH + 2} {top}"
+    # A loop to itself leaves below the middle and comes back above it.
+    apart = 10 if one is other else 0
+    top, bottom = other.y + HEIGHT // 2 - apart, one.y + HEIGHT // 2 + apart
+    return (
+        f"M{right} {bottom} C{edge + apart} {bottom + apart} {edge + apart} {top - apart} {other.x + WIDTH + 2} {top}"
+    )
 
 
 def _words(places: Iterable[Place]) -> str:

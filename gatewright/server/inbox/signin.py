@@ -9,9 +9,11 @@ Who sits before the page: signing in with a token, the cookie that remembers it,
 3. Every form carries a seal made for the one who was shown it. A page of
    another site can neither read it nor make one.
 
-Cookies are signed with a key that is derived from the tokens, so they outlive
-the process that gave them, and are good at each of several servers with the
-same tokens.
+Cookies and seals are signed with a key that is derived from the tokens, so they
+outlive the process that gave them, and are good at each of several servers with
+the same tokens. Behind a proxy that knows people there are no tokens: give the
+servers one secret, or a form that was shown by one comes back from the others
+to be sent again.
 """
 
 import hashlib
@@ -22,8 +24,6 @@ from dataclasses import dataclass
 
 from fastapi import Request, Response
 from itsdangerous import BadSignature, URLSafeTimedSerializer
-
-from gatewright.server.security import Security
 
 COOKIE_SECONDS = 7 * 24 * 3600
 """How long a cookie is good, and a form that was shown may be sent, in seconds."""
@@ -48,14 +48,14 @@ class Door:
     Knows visitors, and seals forms for them.
 
     `tokens` maps the SHA-256 of each token that signs somebody in to its
-    principal; empty where only a proxy knows people.
+    principal; empty where only a proxy knows people. `shared` is a secret of all
+    servers that answer under one address.
     """
 
-    def __init__(self, security: Security, tokens: Mapping[bytes, str]) -> None:
-        self._security = security
+    def __init__(self, tokens: Mapping[bytes, str], shared: str = "") -> None:
         self._tokens = dict(tokens)
-        key = hashlib.sha256(b"gatewright inbox\n" + b"".join(sorted(tokens))).digest() if tokens else None
-        secret = key or secrets.token_bytes(32)
+        known = [*sorted(tokens), *([shared.encode()] if shared else [])]
+        secret = hashlib.sha256(b"gatewright inbox\n" + b"\n".join(known or [secrets.token_bytes(32)])).digest()
         self._cookies = URLSafeTimedSerializer(secret, salt="cookie")
         self._seals = URLSafeTimedSerializer(secret, salt="seal")
         # A browser keeps cookies by host and not by port: two servers of one machine must not overwrite each other's.

@@ -41,14 +41,16 @@ class Settings:
     How the inbox is set up.
 
     `tokens` maps the SHA-256 of a token that signs somebody in to the
-    principal; those of `Security` count in any case. `temporal_ui` is the
+    principal, where `Security` knows nobody by itself. `temporal_ui` is the
     address of Temporal's UI, `public_url` the server's own as people reach it,
-    where that is not the one that they ask for.
+    where that is not the one that they ask for; `secret` is shared by all servers
+    that answer there.
     """
 
     tokens: Mapping[bytes, str] = field(default_factory=dict, repr=False)
     temporal_ui: str = ""
     public_url: str = ""
+    secret: str = field(default="", repr=False)
 
 
 @dataclass
@@ -65,7 +67,7 @@ class Site:
         self.store: Store = self.client.store
         # Where people are known by a proxy or a token file, nobody else comes in by the token of this machine.
         tokens = self.security.tokens if self.security.authenticates else self.settings.tokens
-        self.door = Door(self.security, tokens or {})
+        self.door = Door(tokens or {}, self.settings.secret)
         queues = {app.task_queue for app in self.gateway.apps.values() if app.task_queue}
         self.health = Health(self.client, queues)
         self.feed = Feed(self.store, self.health.trouble)

@@ -14,11 +14,14 @@ def stamp(at: datetime) -> str:
 
 
 def span(length: timedelta) -> str:
-    """A length of time in its largest unit."""
+    """A length of time in its largest unit; hours and days with what is left of them."""
     seconds = max(int(length.total_seconds()), 0)
     units = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
-    size, name = next((unit for unit in units if seconds >= unit[0]), units[-1])
-    return f"{seconds // size} {name}"
+    at = next((number for number, (size, _) in enumerate(units) if seconds >= size), 3)
+    size, name = units[at]
+    smaller, rest = units[min(at + 1, 3)], seconds % size
+    more = f" {rest // smaller[0]} {smaller[1]}" if size >= 3600 and rest >= smaller[0] else ""
+    return f"{seconds // size} {name}{more}"
 
 
 def ago(at: datetime) -> str:

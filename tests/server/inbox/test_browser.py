@@ -76,7 +76,7 @@ async def shoot(page: Page, name: str, *, full: bool = True) -> None:
 async def accessible(page: Page) -> None:
     """No rule of WCAG A and AA that a machine can check is broken, in light and dark."""
     for scheme in ("light", "dark"):
-        await page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+        await page.emulate_media(color_scheme=scheme)
         rules = {"runOnly": {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]}}
         found = await Axe().run(page, options=rules)
         assert 0 == found.violations_count, found.generate_report()

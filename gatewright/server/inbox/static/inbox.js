@@ -10,8 +10,10 @@ const live = document.getElementById("live");
 
 function span(seconds) {
   const units = [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"]];
-  const [size, name] = units.find(([size]) => seconds >= size) || [1, "s"];
-  return `${Math.floor(seconds / size)} ${name}`;
+  const at = units.findIndex(([size]) => seconds >= size);
+  const [size, name] = units[at < 0 ? 3 : at], rest = seconds % size, [smaller, less] = units[Math.min(at + 1, 3)];
+  const more = size >= 3600 && rest >= smaller ? ` ${Math.floor(rest / smaller)} ${less}` : "";
+  return `${Math.floor(seconds / size)} ${name}${more}`;
 }
 
 function age(root) {
