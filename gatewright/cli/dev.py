@@ -13,8 +13,11 @@ from .connect import DEFAULT_ADDRESS, store_name
 from .embedded import HOST, EmbeddedServer, free_port
 from .exits import FAILED, INTERRUPTED, Stop
 from .out import Out
+from .script import start_example
 from .serve import Serving, ServingThread, require_extra
 from .worker_process import WorkerProcess, child_environment, has_worker
+
+START = "gatewright start PIPELINE --input '{...}'"
 
 
 def dev(out: Out, *, port: int, ui_port: int, serve_port: int | None, data_dir: Path, worker: bool) -> int:
@@ -91,8 +94,8 @@ def _greet(
         for line in exports:
             out.say(f"  {line}")
     out.say("\nthen, for example:" if exports else "\nin another terminal, for example:", "bold")
-    out.say("  gatewright start PIPELINE --input '{...}'")
-    out.say("  gatewright answer RUN" + (" (or in the inbox)" if http else ""))
+    out.say(f"  {start_example() or START}")
+    out.say("  gatewright answer RUN" + (", or in the inbox" if http else ""))
     out.say("\nCtrl-C stops it; runs are kept.")
     out.data(
         {

@@ -1,6 +1,7 @@
 """Answers that were written down beforehand, for a demo that nobody watches."""
 
 import json
+import shlex
 from collections import deque
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,6 +53,16 @@ class Plan:
     def input_for(self, csv: Path) -> Any:
         """The pipeline's input, with `{csv}` replaced by the file's path wherever it stands."""
         return _replaced(self.input, str(csv))
+
+
+def start_example() -> str:
+    """The command that opens a run of the current folder's sample; empty where it has none."""
+    try:
+        plan = Plan.read()
+        given = json.dumps(plan.input_for(Path(plan.sample)))
+    except Stop:
+        return ""
+    return f"gatewright start {shlex.quote(plan.pipeline)} --input {shlex.quote(given)}"
 
 
 class Script:

@@ -26,6 +26,7 @@ from .apps import read_apps
 from .connect import answerer, gate_client, task_queue
 from .exits import AWAY, OK, Stop, usage
 from .out import Out
+from .script import start_example
 from .webhooks import Telling, read_webhooks
 
 if TYPE_CHECKING:
@@ -107,7 +108,7 @@ async def run(
         security=security,
         ui=find_ui() if wanted.ui else None,
         check=health_check(client),
-        inbox=Settings(entry.tokens, wanted.temporal_ui, public_url, entry.secret),
+        inbox=Settings(entry.tokens, wanted.temporal_ui, public_url, entry.secret, start_example()),
     )
     async with webhooks(client.store).beside(stop) if webhooks else nullcontext():
         await serve_app(app, listening, stop)

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import secrets
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -26,7 +26,7 @@ from gatewright.temporal.keeping import row_of
 
 from . import address, content, form, times
 from .listing import IN_TROUBLE
-from .picture import Picture, picture
+from .picture import picture
 from .signin import Visitor
 from .site import Site, headers
 from .visits import Sent, sent
@@ -250,15 +250,12 @@ class GatePages:
             unsent=_unsent(typed) if row.state != "open" and request.method == "POST" else "",
             payload=_Payload.of(row.payload),
             changed=_changed(facts.previous, row),
-            drawn=self._picture(row.workflow_id, facts.gates),
+            drawn=picture(self._site.drawn_as(row.workflow_id, row.pipeline), facts.gates),
             commands=self._commands(request, visitor, row, typed),
             temporal=self._site.temporal_url(row.workflow_id),
             in_trouble=row.gate.startswith(IN_TROUBLE),
             overdue=row.deadline is not None and row.deadline < times.now() - timedelta(seconds=1),
         )
-
-    def _picture(self, run: str, gates: Iterable[GateRow]) -> Picture | None:
-        return picture(self._site.app_of(run), gates)
 
     def _commands(self, request: Request, visitor: Visitor, row: GateRow, typed: Typed) -> list[tuple[str, str]]:
         response = row.response if row.state == "answered" else form.value_of(typed.draft)

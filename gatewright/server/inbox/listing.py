@@ -65,6 +65,7 @@ class ListPage:
                 trouble=self._site.health.known,
                 version="" if version is None else version,
                 principal=visitor.principal,
+                example=self._site.settings.example or "gatewright start PIPELINE --input '{...}'",
             )
             if version == self._site.feed.version:
                 self._site.keep(key, rendered)

@@ -142,7 +142,8 @@ class RunPages:
         return self._site.page(request, visitor, "run.html", status=status, **context)
 
     def _picture(self, whole: Whole) -> Picture | None:
-        return picture(self._site.app_of(whole.run), whole.gates)
+        pipeline = whole.view.pipeline if whole.view else whole.record.pipeline if whole.record else ""
+        return picture(self._site.drawn_as(whole.run, pipeline), whole.gates)
 
     def _unknown(self, request: Request, visitor: Visitor) -> Response:
         words = "Neither Temporal nor the archive knows it."

@@ -51,6 +51,8 @@ class Settings:
     temporal_ui: str = ""
     public_url: str = ""
     secret: str = field(default="", repr=False)
+    example: str = ""
+    """A command that opens a run, for who sees an empty list."""
 
 
 @dataclass
@@ -141,6 +143,10 @@ class Site:
     def app_of(self, run: str) -> App | None:
         """The app that a run belongs to, if it is served here."""
         return self.gateway.apps.get(SessionKey.of_workflow(run)[0].app)
+
+    def drawn_as(self, run: str, pipeline: str) -> App | None:
+        """The app whose graph pictures a run: its own, or another one of the same pipeline."""
+        return self.app_of(run) or next((app for app in self.gateway.apps.values() if app.pipeline == pipeline), None)
 
     def temporal_url(self, run: str) -> str:
         """The run in Temporal's UI; empty where nobody knows where that is."""
