@@ -215,9 +215,10 @@ def _kind(node: dict[str, Any], root: dict[str, Any]) -> tuple[Kind, tuple[Any, 
     if node.get("properties") and declared in {"object", None} and "allOf" not in node:
         return Kind.OBJECT, (), ()
     if declared == "array" and isinstance(node.get("items"), dict) and "prefixItems" not in node:
-        item = question(node["items"], root)
-        chosen = item.kind is Kind.CHOICE and not item.nullable
-        return (Kind.CHOICES, item.choices, ()) if chosen else (Kind.LIST, (), ())
+        # Not the question of the item, which may be such a list itself, and so on without end.
+        item, nullable = _resolved(node["items"], root)
+        choices = (item["const"],) if "const" in item else tuple(item.get("enum", ()))
+        return (Kind.CHOICES, choices, ()) if choices and not nullable and None not in choices else (Kind.LIST, (), ())
     return Kind.JSON, (), ()
 
 
