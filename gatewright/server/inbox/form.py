@@ -138,8 +138,13 @@ def _chosen(draft: Draft) -> Any:
         return asked.choices[0]
     if draft.text == _NULL:
         return None
-    number = int(draft.text) if draft.text.isascii() and draft.text.isdigit() else -1
+    number = _counted(draft.text)
     return asked.choices[number] if 0 <= number < len(asked.choices) else ABSENT
+
+
+def _counted(text: str) -> int:
+    """The number that the form itself wrote into a field; -1 where it is none, or is longer than any of these."""
+    return int(text) if re.fullmatch(r"[0-9]{1,15}", text) else -1
 
 
 def _read(draft: Draft) -> Any:
@@ -236,7 +241,7 @@ class _Maker:
 
     def _variant(self, asked: Question, path: Path) -> Draft:
         text = self._said("v", path) or _UNSET
-        number = int(text) if text.isascii() and text.isdigit() else -1
+        number = _counted(text)
         if not 0 <= number < len(asked.variants):
             return Draft(asked, path)
         # Required, because it was chosen.
@@ -257,7 +262,7 @@ class _Maker:
         said = self._said("c", path)
         if said is None and self._said("a", path) is not None:
             return self._field(replace(asked, kind=Kind.JSON), path)
-        count = min(int(said), MAX_ITEMS) if said and said.isascii() and said.isdigit() else 0
+        count = min(max(_counted(said or ""), 0), MAX_ITEMS)
         drafts = [self.draft(item, (*path, number)) for number in range(count)]
         kept = [draft for draft in drafts if pointer(draft.path) != self._removes]
         if self._adds == pointer(path) and count < MAX_ITEMS:
@@ -269,7 +274,7 @@ class _Maker:
             default = asked.default if isinstance(asked.default, list) else []
             return Draft(asked, path, chosen=frozenset(n for n, each in enumerate(asked.choices) if each in default))
         said = self._given.get(f"a:{pointer(path)}", [])
-        return Draft(asked, path, chosen=frozenset(int(each) for each in said if each.isascii() and each.isdigit()))
+        return Draft(asked, path, chosen=frozenset(map(_counted, said)) - {-1})
 
     def _field(self, asked: Question, path: Path) -> Draft:
         shows = asked.default not in (ABSENT, None, "") and asked.kind not in {Kind.BOOLEAN, Kind.CHOICE}
