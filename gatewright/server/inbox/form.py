@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import quote
 
-from gatewright.protocol.canonical import json_path
+from gatewright.protocol.canonical import check_json, json_path
 from gatewright.protocol.faults import Fault
 from gatewright.protocol.question import ABSENT, Kind, Question, variant_name
 
@@ -161,9 +161,11 @@ def _read(draft: Draft) -> Any:
 
 def _loads(text: str) -> Any:
     try:
-        return json.loads(text, parse_constant=_no_constant)
+        value = json.loads(text, parse_constant=_no_constant)
+        check_json(value)
     except RecursionError as deep:
         raise ValueError("nested too deeply") from deep
+    return value
 
 
 def _no_constant(name: str) -> Any:
@@ -181,7 +183,9 @@ def _number(text: str) -> float | int:
         return int(text)
     if not re.fullmatch(r"[+-]?[0-9]*\.?[0-9]+([eE][+-]?[0-9]{1,3})?", text):
         raise ValueError("no number")
-    return float(text)
+    number = float(text)
+    check_json(number)
+    return number
 
 
 _READERS = {Kind.INTEGER: _integer, Kind.NUMBER: _number, Kind.JSON: _loads}
