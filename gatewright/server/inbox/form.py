@@ -358,7 +358,8 @@ class Node:
     def described_by(self) -> str:
         """The ids of what describes the input."""
         parts = [("hint", self.hint or self.description), ("fault", self.faults)]
-        return " ".join(f"{self.id}-{name}" for name, there in parts if there)
+        # Ahead of the place, for a key may end in anything.
+        return " ".join(f"{name}{self.place}" for name, there in parts if there)
 
 
 @dataclass(frozen=True)
