@@ -408,8 +408,7 @@ def _node(draft: Draft, faults: dict[str, list[str]]) -> Node:
         used=draft.used,
         optional=bool(draft.path) and not asked.required,
         inner=tuple(_node(inner, faults) for inner in draft.inner),
-        # Of one of several forms, both stand at the same place: the form shows it.
-        faults=() if kind == "variant" and draft.inner else tuple(faults.get(json_path(draft.path), ())),
+        faults=tuple(faults.get(json_path(draft.path), ())),
         **{"text": draft.text, **extra},
     )
 
