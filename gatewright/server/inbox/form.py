@@ -205,7 +205,7 @@ def pointer(path: Path) -> str:
 
 
 class _Maker:
-    """Makes drafts: from what was sent, or (without it) blank ones."""
+    """Makes drafts: from what was sent, and blank ones of what was not on the page that sent it."""
 
     def __init__(self, given: dict[str, list[str]] | None = None) -> None:
         self._given = given
@@ -255,7 +255,10 @@ class _Maker:
         item = asked.item()
         if item is None:
             return self._field(replace(asked, kind=Kind.JSON), path)
-        if self._given is None:
+        said = self._said("c", path)
+        if said is None and self._said("a", path) is not None:
+            return self._field(replace(asked, kind=Kind.JSON), path)
+        if said is None:
             values = asked.default if isinstance(asked.default, list) else []
             simple = all(_fits(item, value) for value in values)
             if not simple or len(values) > MAX_ITEMS:
@@ -263,10 +266,7 @@ class _Maker:
                 return self._field(replace(asked, kind=Kind.JSON), path)
             inner = [_holding(self.draft(item, (*path, number)), value) for number, value in enumerate(values)]
             return Draft(asked, path, inner=tuple(inner))
-        said = self._said("c", path)
-        if said is None and self._said("a", path) is not None:
-            return self._field(replace(asked, kind=Kind.JSON), path)
-        count = min(max(_counted(said or ""), 0), MAX_ITEMS)
+        count = min(max(_counted(said), 0), MAX_ITEMS)
         drafts = [self.draft(item, (*path, number)) for number in range(count)]
         kept = [draft for draft in drafts if pointer(draft.path) != self._removes]
         if self._adds == pointer(path) and count < MAX_ITEMS:
@@ -274,17 +274,17 @@ class _Maker:
         return Draft(asked, path, inner=tuple(_moved(draft, path, number) for number, draft in enumerate(kept)))
 
     def _choices(self, asked: Question, path: Path) -> Draft:
-        if self._given is None:
+        if self._said("c", path) is None:
             default = asked.default if isinstance(asked.default, list) else []
             return Draft(asked, path, chosen=frozenset(n for n, each in enumerate(asked.choices) if each in default))
-        said = self._given.get(f"a:{pointer(path)}", [])
+        said = (self._given or {}).get(f"a:{pointer(path)}", [])
         return Draft(asked, path, chosen=frozenset(map(_counted, said)) - {-1})
 
     def _field(self, asked: Question, path: Path) -> Draft:
-        shows = asked.default not in (ABSENT, None, "") and asked.kind not in {Kind.BOOLEAN, Kind.CHOICE}
-        if self._given is not None:
-            return Draft(asked, path, self._said("a", path) or "", clear=shows)
-        return Draft(asked, path, _written(asked, asked.default) if shows else "", clear=shows)
+        shows = asked.default not in (ABSENT, None) and asked.kind not in {Kind.BOOLEAN, Kind.CHOICE}
+        default = _written(asked, asked.default) if shows else ""
+        said = self._said("a", path)
+        return Draft(asked, path, default if said is None else said, clear=default != "")
 
 
 def _fits(asked: Question, value: Any) -> bool:
