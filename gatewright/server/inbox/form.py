@@ -210,6 +210,7 @@ class _Maker:
     def __init__(self, given: dict[str, list[str]] | None = None) -> None:
         self._given = given
         self._left = MAX_PLACES
+        self._undecided = False
         done, _, place = (given or {}).get("do", [""])[0].partition(":")
         self._adds = place if done == "add" else None
         self._removes = place if done == "remove" else None
@@ -244,12 +245,17 @@ class _Maker:
         return Draft(asked, path, used=used, inner=inner)
 
     def _variant(self, asked: Question, path: Path) -> Draft:
-        text = self._said("v", path) or _UNSET
+        text = _UNSET if self._undecided else self._said("v", path) or _UNSET
         number = _counted(text)
         if not 0 <= number < len(asked.variants):
             return Draft(asked, path)
+        before = self._undecided
+        # A field of another form may have the same name: what was typed into it is kept, what was decided is not.
+        self._undecided = before or self._said("w", path) != text
         # Required, because it was chosen.
-        return Draft(asked, path, text, inner=(self.draft(replace(asked.variant(number), required=True), path),))
+        inner = self.draft(replace(asked.variant(number), required=True), path)
+        self._undecided = before
+        return Draft(asked, path, text, inner=(inner,))
 
     def _list(self, asked: Question, path: Path) -> Draft:
         item = asked.item()
@@ -274,16 +280,17 @@ class _Maker:
         return Draft(asked, path, inner=tuple(_moved(draft, path, number) for number, draft in enumerate(kept)))
 
     def _choices(self, asked: Question, path: Path) -> Draft:
-        if self._said("c", path) is None:
+        if self._undecided or self._said("c", path) is None:
             default = asked.default if isinstance(asked.default, list) else []
             return Draft(asked, path, chosen=frozenset(n for n, each in enumerate(asked.choices) if each in default))
         said = (self._given or {}).get(f"a:{pointer(path)}", [])
         return Draft(asked, path, chosen=frozenset(map(_counted, said)) - {-1})
 
     def _field(self, asked: Question, path: Path) -> Draft:
-        shows = asked.default not in (ABSENT, None) and asked.kind not in {Kind.BOOLEAN, Kind.CHOICE}
+        decides = asked.kind in {Kind.BOOLEAN, Kind.CHOICE}
+        shows = asked.default not in (ABSENT, None) and not decides
         default = _written(asked, asked.default) if shows else ""
-        said = self._said("a", path)
+        said = _UNSET if decides and self._undecided else self._said("a", path)
         return Draft(asked, path, default if said is None else said, clear=default != "")
 
 
