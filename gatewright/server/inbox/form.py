@@ -196,6 +196,11 @@ def _foregone(asked: Question) -> bool:
     return len(asked.choices) == 1 and not asked.nullable and (asked.required or asked.default == asked.choices[0])
 
 
+def _omissible(asked: Question, path: Path) -> bool:
+    """Whether an object need not be there."""
+    return bool(path) and (not asked.required or asked.nullable)
+
+
 # Making drafts
 
 
@@ -236,8 +241,7 @@ class _Maker:
         return said[0] if said else None
 
     def _object(self, asked: Question, path: Path) -> Draft:
-        optional = bool(path) and not asked.required
-        used = not optional or self._said("u", path) is not None
+        used = not _omissible(asked, path) or self._said("u", path) is not None
         inner: tuple[Draft, ...] = ()
         if used:
             keys = zip(asked.schema["properties"], asked.fields(), strict=True)
@@ -253,7 +257,7 @@ class _Maker:
         # A field of another form may have the same name: what was typed into it is kept, what was decided is not.
         self._undecided = before or self._said("w", path) != text
         # Required, because it was chosen.
-        inner = self.draft(replace(asked.variant(number), required=True), path)
+        inner = self.draft(replace(asked.variant(number), required=True, nullable=False), path)
         self._undecided = before
         return Draft(asked, path, text, inner=(inner,))
 
@@ -413,7 +417,7 @@ def _node(draft: Draft, faults: dict[str, list[str]]) -> Node:
         description=asked.description[:2000],
         needed="" if _foregone(asked) or not draft.path else "needed" if asked.required else "optional",
         used=draft.used,
-        optional=bool(draft.path) and not asked.required,
+        optional=_omissible(asked, draft.path),
         inner=tuple(_node(inner, faults) for inner in draft.inner),
         faults=tuple(faults.get(json_path(draft.path), ())),
         **{"text": draft.text, **extra},
@@ -473,7 +477,9 @@ def _others(draft: Draft) -> list[Option]:
     others = []
     if asked.nullable and asked.kind is not Kind.VARIANT and (asked.required or asked.default not in (ABSENT, None)):
         others.append(Option(_NULL, "None", draft.text == _NULL))
-    if not asked.required or asked.default is not ABSENT:
+    if asked.kind is Kind.VARIANT and asked.required and asked.nullable and asked.default is ABSENT:
+        others.append(Option(_UNSET, "None", draft.text == _UNSET))
+    elif not asked.required or asked.default is not ABSENT:
         said = "Not said" if asked.default in (ABSENT, None) else f"Not said: {_word(asked.default)}"
         others.append(Option(_UNSET, said, draft.text == _UNSET))
     return others
