@@ -295,7 +295,17 @@ class _Maker:
         shows = asked.default not in (ABSENT, None) and not decides
         default = _written(asked, asked.default) if shows else ""
         said = _UNSET if decides and self._undecided else self._said("a", path)
-        return Draft(asked, path, default if said is None else said, clear=default != "")
+        draft = Draft(asked, path, default if said is None else said, clear=default != "")
+        return draft if not decides or _choosable(draft) else replace(draft, text=_UNSET)
+
+
+def _choosable(draft: Draft) -> bool:
+    """Whether what was chosen is there to be chosen."""
+    if draft.asked.kind is Kind.BOOLEAN:
+        there = draft.text in {"true", "false"}
+    else:
+        there = draft.text in map(str, range(len(draft.asked.choices)))
+    return there or any(draft.text == other.value for other in _others(draft))
 
 
 def _fits(asked: Question, value: Any) -> bool:
