@@ -509,10 +509,21 @@ def _label(draft: Draft) -> str:
 def _hint(asked: Question) -> str:
     kinds = {Kind.INTEGER: "whole number", Kind.NUMBER: "number", Kind.JSON: "JSON"}
     kind = "text or JSON" if asked.takes_text else kinds.get(asked.kind, "")
-    emptied = asked.kind in {Kind.INTEGER, Kind.NUMBER} and asked.default not in (ABSENT, None)
-    default = f"left empty: {_word(asked.default)}" if emptied else ""
-    null = "empty: none" if asked.required and asked.nullable and asked.kind not in {Kind.BOOLEAN, Kind.CHOICE} else ""
-    return ", ".join(part for part in (kind, asked.bounds(), null, default) if part)
+    return ", ".join(part for part in (kind, asked.bounds(), _emptied(asked)) if part)
+
+
+def _emptied(asked: Question) -> str:
+    """What it means that a field is empty, where that is not plain to see."""
+    if asked.kind in {Kind.BOOLEAN, Kind.CHOICE, Kind.VARIANT}:
+        return ""
+    listed = asked.kind in {Kind.LIST, Kind.CHOICES}
+    if asked.default in (ABSENT, None):
+        return "empty: none" if asked.nullable and asked.required and asked.default is ABSENT and not listed else ""
+    if asked.kind is Kind.OBJECT:
+        return "" if asked.required else f"left empty: {_word(asked.default)}"
+    if asked.nullable:
+        return "empty: none" if asked.default not in ("", []) and not (listed and asked.required) else ""
+    return f"left empty: {_word(asked.default)}" if asked.kind in {Kind.INTEGER, Kind.NUMBER} else ""
 
 
 def _word(value: Any) -> str:
