@@ -19,6 +19,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from typing import Any
 from urllib.parse import quote
 
@@ -468,12 +469,22 @@ def _choosing(draft: Draft, names: Sequence[str]) -> tuple[str, dict[str, Any]]:
 def _text_field(draft: Draft) -> tuple[str, dict[str, Any]]:
     asked, text = draft.asked, draft.text
     wanted = asked.schema.get("format")
-    if wanted == "date" and (not text or re.fullmatch(r"\d{4}-\d\d-\d\d", text)):
+    if "\n" in text or "\r" in text:
+        return "area", {}
+    if wanted == "date" and (not text or _is_date(text)):
         return "line", {"input_type": "date"}
     if wanted in {"email", "uri"}:
         return "line", {"input_mode": "email" if wanted == "email" else "url"}
     long = asked.schema.get("maxLength", 0) > 200 or _WORDY.search(asked.name.rpartition(".")[2])
-    return ("area" if long or "\n" in text else "line"), {}
+    return ("area" if long else "line"), {}
+
+
+def _is_date(text: str) -> bool:
+    """Whether a browser shows it as a date; anything else, it would leave out."""
+    try:
+        return date.fromisoformat(text).isoformat() == text
+    except ValueError:
+        return False
 
 
 def _options(draft: Draft, names: Sequence[str]) -> tuple[Option, ...]:
