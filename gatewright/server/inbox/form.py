@@ -210,6 +210,13 @@ def pointer(path: Path) -> str:
     return "".join(f"/{quote(str(step), safe='')}" for step in path)
 
 
+def _around(name: str) -> Iterator[str]:
+    """The places that a field's name lies in, and its own."""
+    _, _, place = name.partition(":")
+    steps = place.split("/", MAX_DEPTH + 2)[: MAX_DEPTH + 2]
+    return ("/".join(steps[:count]) for count in range(1, len(steps) + 1))
+
+
 class _Maker:
     """Makes drafts: from what was sent, and blank ones of what was not on the page that sent it."""
 
@@ -217,13 +224,14 @@ class _Maker:
         self._given = given
         self._left = MAX_PLACES
         self._undecided = False
+        self._shown = {place for name in given or () for place in _around(name)}
         done, _, place = (given or {}).get("do", [""])[0].partition(":")
         self._adds = place if done == "add" else None
         self._removes = place if done == "remove" else None
 
     def draft(self, asked: Question, path: Path) -> Draft:
         self._left -= 1
-        if (self._left < 0 or len(path) > MAX_DEPTH) and asked.kind in {Kind.OBJECT, Kind.VARIANT, Kind.LIST}:
+        if asked.kind in {Kind.OBJECT, Kind.VARIANT, Kind.LIST} and self._as_json(asked, path):
             asked = replace(asked, kind=Kind.JSON)
         match asked.kind:
             case Kind.OBJECT:
@@ -236,6 +244,17 @@ class _Maker:
                 return self._choices(asked, path)
             case _:
                 return self._field(asked, path)
+
+    def _as_json(self, asked: Question, path: Path) -> bool:
+        """Whether fields are not what asks for it: too many, nested too deeply, or none that fit."""
+        if len(path) > MAX_DEPTH or self._said("a", path) is not None:
+            return True
+        if asked.kind is Kind.VARIANT:
+            forms = (asked.variant(number) for number in range(len(asked.variants)))
+            if any(form.kind is not Kind.OBJECT for form in forms):
+                return True
+        # What was typed into fields is not lost because others have become more.
+        return self._left < (-MAX_PLACES if pointer(path) in self._shown else 0)
 
     def _said(self, what: str, path: Path) -> str | None:
         said = (self._given or {}).get(f"{what}:{pointer(path)}")
@@ -258,7 +277,7 @@ class _Maker:
         # A field of another form may have the same name: what was typed into it is kept, what was decided is not.
         self._undecided = before or self._said("w", path) != text
         # Required, because it was chosen.
-        inner = self.draft(replace(asked.variant(number), required=True, nullable=False), path)
+        inner = self._object(replace(asked.variant(number), required=True, nullable=False), path)
         self._undecided = before
         return Draft(asked, path, text, inner=(inner,))
 
@@ -267,8 +286,6 @@ class _Maker:
         if item is None:
             return self._field(replace(asked, kind=Kind.JSON), path)
         said = self._said("c", path)
-        if said is None and self._said("a", path) is not None:
-            return self._field(replace(asked, kind=Kind.JSON), path)
         if said is None:
             values = asked.default if isinstance(asked.default, list) else []
             simple = all(_fits(item, value) for value in values)
