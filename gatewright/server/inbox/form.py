@@ -327,8 +327,10 @@ def _choosable(draft: Draft) -> bool:
 
 
 def _fits(asked: Question, value: Any) -> bool:
+    """Whether a field can show `value`; one that shows the empty text would be taken for left blank."""
     simple = {Kind.TEXT: str, Kind.INTEGER: int, Kind.NUMBER: (int, float)}
-    return asked.kind in simple and isinstance(value, simple[asked.kind]) and not isinstance(value, bool)  # type: ignore[arg-type]
+    fits = asked.kind in simple and isinstance(value, simple[asked.kind])  # type: ignore[arg-type]
+    return fits and value != "" and not isinstance(value, bool)
 
 
 def _holding(draft: Draft, value: Any) -> Draft:
