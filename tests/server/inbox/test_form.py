@@ -255,6 +255,11 @@ class Visit:
         return decoded.faults
 
 
+def short(words: str) -> str:
+    """The name of a case that may be very long."""
+    return ascii(words[:20])
+
+
 # A model with every kind
 
 
@@ -738,6 +743,7 @@ def test_text_that_is_no_json_is_told_before_it_is_sent() -> None:
 @pytest.mark.parametrize(
     "text",
     ["NaN", "[Infinity]", "1e999", '"\\ud800"', "9" * 5000, "[" * 100_000, "{'a': 1}", "[1e17]", "[" * 65 + "]" * 65],
+    ids=short,
 )
 def test_json_that_cannot_be_sent_is_told_and_kept(text: str) -> None:
     visit = Visit(dict[str, Any]).type("", text)
@@ -746,7 +752,9 @@ def test_json_that_cannot_be_sent_is_told_and_kept(text: str) -> None:
     assert ["$"] == [each.path for each in unreadable(visit.draft)]
 
 
-@pytest.mark.parametrize("text", ["1e999", "-1e999", "nan", "inf", "1_000", "٣", "0x10", "1,5", "9" * 5000, "--1"])
+@pytest.mark.parametrize(
+    "text", ["1e999", "-1e999", "nan", "inf", "1_000", "٣", "0x10", "1,5", "9" * 5000, "--1"], ids=short
+)
 def test_a_number_that_is_none_in_json_is_passed_on_as_text(text: str) -> None:
     for kind in (int, float):
         visit = Visit(kind).type("", text)
@@ -1112,7 +1120,7 @@ DOES = [
 ]
 
 
-@pytest.mark.parametrize("odd", ODD)
+@pytest.mark.parametrize("odd", ODD, ids=short)
 def test_no_value_of_any_field_raises(odd: str) -> None:
     for do in ("add:/people", "remove:/people/0", ""):
         draft = parse(EVERYTHING, [*((name, odd) for name in NAMES), ("do", do)])
@@ -1121,7 +1129,7 @@ def test_no_value_of_any_field_raises(odd: str) -> None:
         shown(draft)
 
 
-@pytest.mark.parametrize("do", DOES)
+@pytest.mark.parametrize("do", DOES, ids=short)
 def test_doing_what_cannot_be_done_changes_nothing(do: str) -> None:
     visit = filled()
     before = visit.send()
@@ -1132,7 +1140,7 @@ def test_doing_what_cannot_be_done_changes_nothing(do: str) -> None:
         assert {**before, "tags": [None]} == value_of(parse(visit.asked, [*visit.page.pairs(), ("do", do)]))
 
 
-@pytest.mark.parametrize("choice", ["99", "-1", "²", "x", "9" * 5000])
+@pytest.mark.parametrize("choice", ["99", "-1", "²", "x", "9" * 5000], ids=short)
 @pytest.mark.parametrize("kind", [Size, Country, bool, Pet])
 @pytest.mark.parametrize("default", [True, False])
 def test_a_choice_that_is_none_is_shown_as_unset(choice: str, kind: Any, default: bool) -> None:
