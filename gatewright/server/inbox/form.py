@@ -39,7 +39,7 @@ Path = tuple[str | int, ...]
 _UNSET, _NULL = "", "null"
 
 _WORDY = re.compile(
-    r"(?i)comment|note|reason|descri|text|body|message|feedback|explan|summary|instruction|prompt|draft"
+    r"(?i)(?:^|_)(?:comments?|notes?|reasons?|description|text|body|message|feedback|explanation|summary|instructions?|prompt|draft)(?:_|$)"
 )
 """Names of what takes more than a line."""
 

@@ -39,6 +39,7 @@ GOOD = {
     "c:/stops": "1",
     "a:/stops/0/street": "Stop",
     "a:/stops/0/number": "1",
+    "c:/colours": "",
     "a:/colours": "2",
     "v:/paying": "1",
     "a:/paying/days": "30",
@@ -101,7 +102,7 @@ async def test_what_is_wrong_is_said_at_its_field_and_nothing_typed_is_lost(
         "/tags/1": "wanted 6 or fewer characters",
         "/approved": "is missing; it is required",
     }.items():
-        said = re.search(rf'<p class="fault" id="at{field}-fault">([^<]*)', refused.text)
+        said = re.search(rf'<p class="fault" id="fault{field}">([^<]*)', refused.text)
         assert said, field
         assert fault in said[1]
     for typed in ("eleven", "much too long", "Side", "two\nlines", "{&#34;any&#34;: [1, null]}"):
