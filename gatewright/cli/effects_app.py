@@ -106,19 +106,22 @@ def resolve(
         str | None,
         typer.Option("--as", metavar="NAME", help="who says so (default: GATEWRIGHT_PRINCIPAL, or the account)"),
     ] = None,
+    run_is_over: Annotated[
+        bool, typer.Option("--run-is-over", help="the run is over for sure, although Temporal does not know it")
+    ] = False,
     output: Form = Output.TEXT,
 ) -> None:
     """
     Say whether an effect happened of which nobody knows.
 
     While its run goes on, this answers the run's gate blocked:NAME, and the verdict is that of `gatewright answer`. Where the
-    run is over, the word is written into the ledger, for whoever resets it.
+    run is over, the word is written into the ledger, for whoever resets it; that it is over Temporal says, or the store.
     """
 
     async def work(out: Out) -> int:
         from .resolve import Given, resolve
 
-        given = Given(key, happened, did_not_happen, abort, receipt, result, comment, principal)
+        given = Given(key, happened, did_not_happen, abort, receipt, result, comment, principal, run_is_over)
         return await resolve(out, given)
 
     end(output, work)

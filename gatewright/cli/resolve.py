@@ -3,7 +3,9 @@
 
 While the run goes on, the word is an answer to its gate `blocked:<effect>` and
 the run judges it. Where the run is over there is nobody to judge: the word goes
-into the ledger, where a run that is reset finds it.
+into the ledger, where a run that is reset finds it. That it is over Temporal
+says, the store, or whoever gives the word: a run that Temporal does not know may
+go on in another one.
 """
 
 import asyncio
@@ -13,7 +15,7 @@ from pydantic import JsonValue, ValidationError
 
 from gatewright.protocol.answer import Answer
 from gatewright.protocol.recovery import BLOCKED
-from gatewright.store import EffectUnderWay, LedgerEntry, Store
+from gatewright.store import RUN_CLOSED, RUN_OPEN, EffectUnderWay, LedgerEntry, Store
 from gatewright.temporal import GateClient, RunView, UnknownRunError
 
 from .answer import verdict_document
@@ -41,6 +43,7 @@ class Given:
     result: str | None
     comment: str | None
     principal: str | None
+    run_is_over: bool
 
 
 @dataclass(frozen=True)
@@ -66,8 +69,14 @@ async def resolve(out: Out, given: Given) -> int:
     async with gate_client() as client:
         found = await asyncio.to_thread(find, client.store, given.key)
         view = await _view(client, found.run)
-        if view is None or view.status not in _GOES_ON or view.source == "archive":
+        if view is None or view.source == "archive":
+            if not given.run_is_over:
+                _surely_over(client, found.run, view)
             return await _written_down(out, client.store, found, said, view)
+        if view.status not in _GOES_ON:
+            return await _written_down(out, client.store, found, said, view)
+        if given.run_is_over:
+            raise usage(f"--run-is-over: Temporal says that {found.run} goes on; say it to the run, without the option")
         if view.source == "index":
             why = trouble_words(view.trouble) if view.trouble else "no worker answers for this run"
             out.note(f"{why}\nwhat its gates show is read from the index")
@@ -99,6 +108,22 @@ async def _view(client: GateClient, run: str) -> RunView | None:
         return await client.get(run)
     except UnknownRunError:
         return None
+
+
+def _surely_over(client: GateClient, run: str, view: RunView | None) -> None:
+    """`Stop` where Temporal does not know the run, and the store does not say that it is over: it may go on elsewhere."""
+    if view is not None and view.status in RUN_CLOSED:
+        return
+    listed = f"does not list {run}" if view is None else f"lists {run} as {view.status}"
+    temporal = client.client
+    raise Stop(
+        AWAY,
+        f"the store {listed}, and Temporal at {temporal.service_client.config.target_host} (namespace {temporal.namespace}) "
+        "does not know it: it may go on in another one. Set TEMPORAL_ADDRESS and TEMPORAL_NAMESPACE to the run's own; "
+        "where it is surely over, add --run-is-over",
+        kind="run_not_known",
+        workflow_id=run,
+    )
 
 
 def _answer(interrupt_id: str, digest: str, said: Said) -> Answer:
@@ -139,8 +164,11 @@ def _waits(view: RunView) -> str:
 
 
 async def _written_down(out: Out, store: Store, found: Found, said: Said, view: RunView | None) -> int:
-    """The run is over, or Temporal does not know it: the word goes into the ledger."""
-    standing = "Temporal does not know its run" if view is None else f"its run is over ({view.status})"
+    """The run is over: the word goes into the ledger."""
+    if view is None or view.status in RUN_OPEN:
+        standing = "Temporal does not know its run"
+    else:
+        standing = f"its run is over ({view.status})"
     if said.decision == "abort":
         raise Stop(
             REFUSED,

@@ -14,7 +14,7 @@ from temporalio.api.workflowservice.v1 import ResetWorkflowExecutionRequest
 from temporalio.client import Client, WorkflowFailureError
 
 from gatewright.cli.render import moment
-from gatewright.store import LedgerEntry, Store
+from gatewright.store import LedgerEntry, SessionKey, Store
 from gatewright.temporal import GateClient, GatewrightPlugin
 from tests.cli.conftest import Ended, Gatewright
 from tests.temporal.conversation import Conversation, until
@@ -168,8 +168,9 @@ MISTAKES: list[tuple[list[str], int, str]] = [
     (["resolve", "abababab1", "--happened", "--receipt", "yes"], 2, "quotes of its own"),
     (["resolve", "abababab1", "--abort", "--result", "1"], 2, "go with --happened"),
     (["resolve", "abababab1", "--abort", "--did-not-happen"], 2, "say one of"),
-    (["resolve", "abababab1", "--abort"], 3, "cannot be aborted: Temporal does not know its run"),
-    (["resolve", "abababab2", "--did-not-happen"], 4, "may be under way"),
+    (["resolve", "abababab1", "--did-not-happen"], 4, "the store does not list r, and Temporal at "),
+    (["resolve", "abababab1", "--abort", "--run-is-over"], 3, "cannot be aborted: Temporal does not know its run"),
+    (["resolve", "abababab2", "--did-not-happen", "--run-is-over"], 4, "may be under way"),
     (["prune", "--older-than", "90"], 2, "as in 90d"),
     (["prune", "--older-than", "999999999w"], 2, "the calendar"),
 ]
@@ -193,7 +194,7 @@ async def test_each_mistake_is_named_in_a_line_and_has_its_exit_code(gatewright:
     misjudged = [
         (arguments, was)
         for (arguments, code, said), was in zip(MISTAKES, ended, strict=True)
-        if was.code != code or said not in was.err or "Traceback" in was.err or "fault" in was.err
+        if was.code != code or said not in was.err or "Traceback" in was.err or "a fault" in was.err
     ]
     assert [] == misjudged
     assert before == store.ledger.entries()
@@ -353,13 +354,57 @@ async def test_of_a_run_that_is_over_the_ledger_keeps_the_word_for_whoever_reset
     assert DONE["lost reset"] == 1
 
 
+async def test_a_run_that_goes_on_in_another_namespace_is_not_decided_behind_its_back(
+    gatewright: Gatewright, blocked: Any, store: Store, address: str
+) -> None:
+    """Both are named, with the way out; whoever knows better says so, and not where Temporal knows the run."""
+    run, entry = await blocked("lost elsewhere")
+    word = ("effects", "resolve", entry.key, "--did-not-happen", "-o", "json")
+    elsewhere = {"TEMPORAL_NAMESPACE": "elsewhere"}
+
+    refused = await gatewright(*word, env=elsewhere)
+    here = await gatewright(*word, "--run-is-over")
+    assert (4, "run_not_known", run.id) == (refused.code, refused.json["error"], refused.json["workflow_id"])
+    assert f"the store does not list {run.id}, and Temporal at {address} (namespace elsewhere)" in refused.err
+    assert "--run-is-over" in refused.err
+    assert (2, True) == (here.code, "goes on" in here.err)
+    assert [entry] == store.ledger.entries(run=run.id)
+
+    said = await gatewright(*word, "--run-is-over", env=elsewhere)
+    assert (0, "recorded", "failed") == (said.code, said.json["verdict"], said.json["entry"]["state"]), said.err
+
+
+async def test_a_run_that_temporal_has_forgotten_is_over_where_the_store_says_so(
+    gatewright: Gatewright, store: Store
+) -> None:
+    """One that is listed as open may go on elsewhere."""
+    run, _ = store.allocate_run(
+        SessionKey(app="app", user="user", session="forgotten"),
+        opening_id="o",
+        pipeline="P",
+        task_queue="q",
+        input_digest=None,
+        at=moment(),
+        refuse_if_open=False,
+    )
+    key = _planned(store, "34" * 32, "pay", run=run.workflow_id)
+
+    refused = await gatewright("effects", "resolve", key, "--did-not-happen")
+    store.close_run(run.workflow_id, standing="completed", at=moment())
+    said = await gatewright("effects", "resolve", key, "--did-not-happen")
+
+    assert (4, True) == (refused.code, f"the store lists {run.workflow_id} as allocated" in refused.err)
+    assert (0, "written into the ledger: pay#1 failed") == (said.code, said.out.partition("\n")[0]), said.err
+    assert "its run is over (completed)" in said.out
+
+
 async def test_what_is_known_not_to_have_happened_cannot_be_said_to_have(gatewright: Gatewright, store: Store) -> None:
     """One line, exit 1, and the ledger as it was: a fact beats a word."""
     key = _planned(store, "cd" * 32, "pay")
-    first = await gatewright("effects", "resolve", key, "--did-not-happen")
+    first = await gatewright("effects", "resolve", key, "--did-not-happen", "--run-is-over")
     before = store.ledger.entries()
 
-    ended = await gatewright("effects", "resolve", key, "--happened", "--receipt", "1")
+    ended = await gatewright("effects", "resolve", key, "--happened", "--receipt", "1", "--run-is-over")
 
     assert (0, "written into the ledger: pay#1 failed") == (first.code, first.out.partition("\n")[0]), first.err
     assert (1, 1) == (ended.code, len(ended.err.splitlines()))
