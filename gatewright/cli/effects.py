@@ -143,9 +143,20 @@ def key_asked(payload: Any) -> str:
 
 def asking(store: Store, run: str, key: str, *, effect: str | None, prefixes: Sequence[str]) -> list[GateRow]:
     """The gates of a run, open or over, that were opened about this call, the newest first."""
-    names = [None] if effect is None else [system_name(prefix, effect) for prefix in prefixes]
+    first = [] if effect is None else [system_name(prefix, effect) for prefix in prefixes]
+    names: Sequence[str | None] = [*first, *(system_name(FAILED, name) for name in first)] or [None]
     rows = [row for name in names for row in store.gates(run=run, gate=name, limit=1000)]
-    return [row for row in rows if row.gate.startswith(tuple(prefixes)) and key_asked(row.payload) == key]
+    found = {row.interrupt_id: row for row in rows if _is_about(row.gate, prefixes) and key_asked(row.payload) == key}
+    return sorted(found.values(), key=lambda row: row.opened_at, reverse=True)
+
+
+def asks_whether_it_happened(gate: str) -> bool:
+    """Whether a gate's name is that of one of ours that asks whether an effect happened, perhaps once more."""
+    return _is_about(gate, (BLOCKED,))
+
+
+def _is_about(gate: str, prefixes: Sequence[str]) -> bool:
+    return gate.startswith((*prefixes, *(FAILED + prefix for prefix in prefixes)))
 
 
 # Showing
@@ -262,7 +273,7 @@ def _todo(found: Found, gates: Iterable[GateRow], busy: Busy | None, *, over: bo
     for row in gates:
         asked = True
         yield f"{found.run} asks at {row.interrupt_id}; find out, and say so:"
-        if row.gate.startswith(BLOCKED):
+        if asks_whether_it_happened(row.gate):
             yield from _resolving(found.key)
         else:
             yield f"gatewright answer {found.run} {row.interrupt_id}"
@@ -348,6 +359,7 @@ __all__ = [
     "Found",
     "Wanted",
     "asking",
+    "asks_whether_it_happened",
     "call_of",
     "find",
     "key_asked",

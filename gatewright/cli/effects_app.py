@@ -99,7 +99,11 @@ def resolve(
         str | None, typer.Option(metavar="JSON|@FILE|@-", help="with --happened: what proves it")
     ] = None,
     result: Annotated[
-        str | None, typer.Option(metavar="JSON|@FILE|@-", help="with --happened: what the effect would have returned")
+        str | None,
+        typer.Option(
+            metavar="JSON|@FILE|@-",
+            help="with --happened: what the effect would have returned; needed where the run is over",
+        ),
     ] = None,
     comment: Annotated[str | None, typer.Option(metavar="TEXT", help="how it was found out, for the record")] = None,
     principal: Annotated[

@@ -20,7 +20,7 @@ from gatewright.temporal import GateClient, RunView, UnknownRunError
 
 from .answer import verdict_document
 from .connect import answerer, gate_client
-from .effects import Found, asking, call_of, find, key_asked, short_key
+from .effects import Found, asking, asks_whether_it_happened, call_of, find, key_asked, short_key
 from .exits import AWAY, OK, REFUSED, Stop, usage
 from .following import trouble_words
 from .jsonarg import read_json
@@ -55,6 +55,8 @@ class Said:
     comment: str | None
     receipt: JsonValue
     result: JsonValue
+    has_result: bool
+    """Whether a result was given: null is one."""
 
     @property
     def response(self) -> dict[str, JsonValue]:
@@ -100,7 +102,7 @@ def _said(given: Given) -> Said:
     result = None if given.result is None else read_json(given.result, "--result")
     if given.happened and receipt in (None, "", {}, []):
         raise usage("--happened needs --receipt JSON: what proves that the effect was performed")
-    return Said(chosen[0], given.principal or answerer(), given.comment, receipt, result)
+    return Said(chosen[0], given.principal or answerer(), given.comment, receipt, result, given.result is not None)
 
 
 async def _view(client: GateClient, run: str) -> RunView | None:
@@ -139,7 +141,7 @@ def _answer(interrupt_id: str, digest: str, said: Said) -> Answer:
 async def _gate(client: GateClient, found: Found, view: RunView) -> tuple[str, str]:
     """The gate that asks about this call, and the digest of what it shows; `Stop` where none ever did."""
     for gate in view.gates:
-        if gate.state == "open" and gate.gate.startswith(BLOCKED) and key_asked(gate.payload) == found.key:
+        if gate.state == "open" and asks_whether_it_happened(gate.gate) and key_asked(gate.payload) == found.key:
             return gate.interrupt_id, gate.digest
     effect = found.entry.effect if found.entry else None
     rows = await asyncio.to_thread(asking, client.store, found.run, found.key, effect=effect, prefixes=(BLOCKED,))
@@ -178,6 +180,11 @@ async def _written_down(out: Out, store: Store, found: Found, said: Said, view: 
             workflow_id=found.run,
         )
     happened = said.decision == "happened"
+    if happened and not said.has_result:
+        raise usage(
+            f"{standing}, so nobody asks what {found.call} returned: --happened needs --result JSON too, what a run that is "
+            "reset goes on with (null where it returns nothing)"
+        )
     try:
         entry = await asyncio.to_thread(
             store.ledger.resolve,

@@ -5,7 +5,7 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import Generic, TypeVar, cast
+from typing import Any, Generic, TypeVar, cast
 
 from temporalio import workflow
 
@@ -18,7 +18,7 @@ from gatewright.protocol.gate import Gate, PinnedGate
 from gatewright.protocol.identity import BranchPath, Occurrence
 from gatewright.protocol.receipt import Receipt
 from gatewright.protocol.record import GateRecord
-from gatewright.protocol.recovery import FAILED, system_name
+from gatewright.protocol.recovery import BLOCKED, FAILED, system_name
 
 from .desk import Desk
 from .details import describe
@@ -199,6 +199,7 @@ class Asking:
                 "Give one that it takes.",
                 # As text where it is long: what an answer may hold, a gate need not be able to show.
                 payload={
+                    **_subject(gate),
                     "answer": entry.value if len(said) <= MAX_ECHO else said[:MAX_ECHO],
                     "problems": [f"{path}: {message}" for path, message in problems],
                 },
@@ -234,3 +235,10 @@ class Asking:
     def show(self) -> None:
         """Temporal's own UI shows the open gates and how to answer them; this costs no event."""
         workflow.set_current_details(describe(self._book))
+
+
+def _subject(gate: Gate[Any]) -> dict[str, str]:
+    """Which call a gate of ours asks about, by its id and its key; nothing of a gate of the pipeline's."""
+    if not (gate.stands_for or gate.name).startswith((BLOCKED, FAILED)) or not isinstance(gate.payload, dict):
+        return {}
+    return {name: said for name in ("call", "key") if isinstance(said := gate.payload.get(name), str)}

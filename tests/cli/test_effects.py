@@ -1,6 +1,7 @@
 """`gatewright effects`, and the calls under way that `gatewright show` names: as processes against a real server and store."""
 
 import asyncio
+import json
 import sqlite3
 from collections import Counter
 from datetime import timedelta
@@ -315,6 +316,55 @@ async def test_without_a_worker_the_word_is_delivered_and_not_judged(
     assert DONE["lost delivered"] == 1
 
 
+async def test_a_word_that_the_run_asks_for_once_more_is_given_by_the_same_key(
+    gatewright: Gatewright, opened: Any, working: Any, store: Store
+) -> None:
+    """Delivered while no worker lived, it lacks the result: the gate that asks again names the call too."""
+    async with working([Calls], list(CALLS.values())):
+        run = await opened("wire", "lost twice")
+        await run.opened("blocked:wire")
+        await until(lambda: run.gates.list(run=run.id), "the gate is listed")
+    [entry] = store.ledger.entries(run=run.id)
+    word: tuple[str, ...] = ("effects", "resolve", entry.key, "--happened", "--receipt", '"T-4"')
+    delivered = await gatewright(*word)
+    assert (4, True) == (delivered.code, delivered.out.startswith("delivered"))
+
+    async with working([Calls], list(CALLS.values())):
+        gate = await run.opened("failed:blocked:wire")
+        await until(lambda: run.gates.list(run=run.id), "the gate is listed")
+        assert ("wire#1", entry.key) == (gate.payload["call"], gate.payload["key"])
+        shown = await gatewright("effects", "show", entry.key)
+        assert f"{run.id} asks at failed:blocked:wire" in shown.out
+        assert f"gatewright effects resolve {entry.key} --did-not-happen" in shown.out
+        said = await gatewright(*word, "--result", '"by hand"')
+        assert (0, "admitted") == (said.code, said.out.partition("\n")[0]), said.err
+        again = await gatewright(*word, "--result", '"by hand"')
+        assert (0, True) == (again.code, again.out.startswith("repeated")), again.err
+        await run.admitted("review", True)
+        assert await run.result() == "by hand"
+
+
+@pytest.mark.parametrize("result", ["null", '"paid"'])
+async def test_of_a_run_that_is_over_nothing_happened_without_its_result(
+    result: str, gatewright: Gatewright, store: Store
+) -> None:
+    """Nobody would ask for it later; null is a result, where it is said."""
+    key = _planned(store, "56" * 32, "pay", run="over")
+    store.close_run("over", standing="completed", at=moment())
+    word = ("effects", "resolve", key, "--happened", "--receipt", '"T-5"')
+
+    without = await gatewright(*word)
+    before = store.ledger.entry(key)
+    said = await gatewright(*word, "--result", result)
+
+    assert (2, True) == (without.code, "--happened needs --result JSON" in without.err), without.err
+    assert before is not None
+    assert ("planned", 0) == (before.state, said.code), said.err
+    entry = store.ledger.entry(key)
+    assert entry is not None
+    assert ("performed", json.loads(result)) == (entry.state, entry.result)
+
+
 async def test_of_a_run_that_is_over_the_ledger_keeps_the_word_for_whoever_resets_it(
     gatewright: Gatewright, blocked: Any, store: Store, client: Client, queue: str
 ) -> None:
@@ -404,7 +454,8 @@ async def test_what_is_known_not_to_have_happened_cannot_be_said_to_have(gatewri
     first = await gatewright("effects", "resolve", key, "--did-not-happen", "--run-is-over")
     before = store.ledger.entries()
 
-    ended = await gatewright("effects", "resolve", key, "--happened", "--receipt", "1", "--run-is-over")
+    word = ("--happened", "--receipt", "1", "--result", "null", "--run-is-over")
+    ended = await gatewright("effects", "resolve", key, *word)
 
     assert (0, "written into the ledger: pay#1 failed") == (first.code, first.out.partition("\n")[0]), first.err
     assert (1, 1) == (ended.code, len(ended.err.splitlines()))
