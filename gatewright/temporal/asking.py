@@ -20,6 +20,7 @@ from gatewright.protocol.receipt import Receipt
 from gatewright.protocol.record import GateRecord
 from gatewright.protocol.recovery import BLOCKED, FAILED, system_name
 
+from . import names
 from .desk import Desk
 from .details import describe
 from .errors import GateExpiredError, GateFailedError
@@ -199,7 +200,7 @@ class Asking:
                 "Give one that it takes.",
                 # As text where it is long: what an answer may hold, a gate need not be able to show.
                 payload={
-                    **_subject(gate),
+                    **_subject(gate.stands_for or gate.name, gate.payload),
                     "answer": entry.value if len(said) <= MAX_ECHO else said[:MAX_ECHO],
                     "problems": [f"{path}: {message}" for path, message in problems],
                 },
@@ -210,7 +211,11 @@ class Asking:
         """The gate of this name that was open when the run continued as new: asking for it again goes on waiting there."""
         for record in self._book.gates.values() if self._orphans else ():
             # Perhaps answered already, in the first task of this execution.
-            if record.interrupt_id in self._orphans and record.occurrence.gate == gate.name:
+            if (
+                record.interrupt_id in self._orphans
+                and record.occurrence.gate == gate.name
+                and (_asks_about_same(gate, record) or not workflow.patched(names.PATCH_HANDED_OVER))
+            ):
                 self._orphans.discard(record.interrupt_id)
                 self._desk.known[record.interrupt_id] = gate
                 self.show()
@@ -237,8 +242,14 @@ class Asking:
         workflow.set_current_details(describe(self._book))
 
 
-def _subject(gate: Gate[Any]) -> dict[str, str]:
+def _subject(name: str, payload: object) -> dict[str, str]:
     """Which call a gate of ours asks about, by its id and its key; nothing of a gate of the pipeline's."""
-    if not (gate.stands_for or gate.name).startswith((BLOCKED, FAILED)) or not isinstance(gate.payload, dict):
+    if not name.startswith((BLOCKED, FAILED)) or not isinstance(payload, dict):
         return {}
-    return {name: said for name in ("call", "key") if isinstance(said := gate.payload.get(name), str)}
+    return {part: said for part in ("call", "key") if isinstance(said := payload.get(part), str)}
+
+
+def _asks_about_same(gate: Gate[Any], record: GateRecord) -> bool:
+    """Whether a gate that was carried over asks about the very call that this one does, or neither about any."""
+    shown = record.gate.payload if record.gate else None
+    return _subject(gate.name, gate.payload).get("key") == _subject(record.occurrence.gate, shown).get("key")

@@ -57,12 +57,17 @@ class Next:
 async def perform(performing: Performing, wanted: Wanted) -> Any:
     """Perform one step or effect; see `Frame.perform`."""
     visit = performing.book.reserve_call(wanted.declaration.name)
-    if not wanted.declaration.effect:
-        return await Performance(performing, wanted, visit).step()
-    effect = EffectPerformance(performing, wanted, visit)
-    if not workflow.patched(names.PATCH_EFFECTS):
-        return await effect.as_first_released()
-    return await effect.perform()
+    pending = f"{wanted.declaration.name}#{visit}"
+    performing.pending[pending] = None
+    try:
+        if not wanted.declaration.effect:
+            return await Performance(performing, wanted, visit).step()
+        effect = EffectPerformance(performing, wanted, visit)
+        if not workflow.patched(names.PATCH_EFFECTS):
+            return await effect.as_first_released()
+        return await effect.perform()
+    finally:
+        del performing.pending[pending]
 
 
 class EffectPerformance(Performance):

@@ -202,7 +202,8 @@ class Frame:
         The book for `workflow.continue_as_new`, compacted.
 
         Call it after `workflow.wait_condition(workflow.all_handlers_finished)`
-        and hand it to the next execution's `Frame(carried=...)`.
+        and hand it to the next execution's `Frame(carried=...)`. Steps and effects
+        have to be over by then; gates may be open.
         """
         carried = {**self.book.compacted().to_json(), UNTOLD: self._listing.carry()}
         return carried | {RESET: True} if self._performing.reset else carried
@@ -233,7 +234,19 @@ class Frame:
             raise ApplicationError(msg, type="CronSchedule", non_retryable=True)
 
     async def handed_over(self) -> None:
-        """This execution ends and the run goes on in another: nothing is to be left untold, or half admitted."""
+        """
+        This execution ends and the run goes on in another: nothing is to be left untold, or half admitted.
+
+        Raises `RuntimeError` while a call is not over: the next execution would
+        make it again, under another key.
+        """
+        if self._performing.pending and workflow.patched(names.PATCH_HANDED_OVER):
+            msg = (
+                f"the run cannot continue as new, because {', '.join(self._performing.pending)} is not over, and the next "
+                "execution would make that call under another key: await it before workflow.continue_as_new, or cancel its "
+                "task and await that"
+            )
+            raise RuntimeError(msg)
         self._desk.held = "the run is about to continue as new" if self._listing.steady else ""
         if self._listing.busy or not workflow.all_handlers_finished():
             # Not otherwise: what is admitted from now on is not in the book that was carried.

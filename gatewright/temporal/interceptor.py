@@ -26,7 +26,7 @@ from gatewright.protocol.identity import Standing
 
 from . import names
 from .errors import innermost
-from .frame import hosted
+from .frame import Frame, hosted
 from .opening import said
 from .outbound import called
 
@@ -58,10 +58,9 @@ class _Inbound(WorkflowInboundInterceptor):
         frame.opened(input.args, said(input.headers))
         try:
             frame.refuse_cron()
-            result = await self.next.execute_workflow(input)
+            result = await self._executed(frame, input)
         except workflow.ContinueAsNewError:
             # The same run goes on in a fresh execution: nothing is closed.
-            await frame.handed_over()
             raise
         except (asyncio.CancelledError, Exception) as ended:
             if not _fails_the_run(ended):
@@ -73,6 +72,13 @@ class _Inbound(WorkflowInboundInterceptor):
             raise
         await frame.finish(Standing.COMPLETED, output=result)
         return result
+
+    async def _executed(self, frame: Frame, input: ExecuteWorkflowInput) -> Any:
+        try:
+            return await self.next.execute_workflow(input)
+        except workflow.ContinueAsNewError:
+            await frame.handed_over()
+            raise
 
 
 def _fails_the_run(ended: BaseException) -> bool:

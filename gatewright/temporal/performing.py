@@ -91,6 +91,8 @@ class Performing:
         self.reset = reset
         self.running = 0
         """How many steps and effects run now."""
+        self.pending: dict[str, None] = {}
+        """The calls that are not over, by their ids: they run, or wait for a person."""
 
     def remember_ledger(self, ledger_id: str | None) -> None:
         """The first ledger that the run met is the one it relies on: another one is found out when an effect is called."""

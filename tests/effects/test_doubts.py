@@ -247,6 +247,49 @@ class TwiceContinued:
         return done
 
 
+@workflow.defn
+class InTwoBranches:
+    """Continues as new while another branch performs; once it is told to, it waits for that before."""
+
+    @workflow.init
+    def __init__(self, name: str, carried: Any = None) -> None:
+        self.frame = Frame(carried=carried)
+        self.waits = False
+
+    @workflow.signal
+    def wait(self) -> None:
+        """The pipeline is mended."""
+        self.waits = True
+
+    @workflow.run
+    async def run(self, name: str, carried: Any = None) -> Any:
+        branch = asyncio.create_task(self.frame.perform(wire, name))
+        if carried is None:
+            await self.frame.ask(Gate("go"))
+            if self.waits:
+                await branch
+            workflow.continue_as_new(args=[name, self.frame.carry()])
+        return await branch
+
+
+@workflow.defn
+class AnothersGate:
+    """Is handed a gate about another call of the same name, and performs."""
+
+    @workflow.init
+    def __init__(self, name: str, carried: Any = None) -> None:
+        self.frame = Frame(carried=carried)
+
+    @workflow.run
+    async def run(self, name: str, carried: Any = None) -> Any:
+        if carried is None:
+            shown = {"call": "letter#0", "key": "gw1-other"}
+            self.other = asyncio.create_task(self.frame.ask(Gate("failed:letter", payload=shown)))
+            await self.frame.ask(Gate("go"))
+            workflow.continue_as_new(args=[name, self.frame.carry()])
+        return await self.frame.perform(letter, name, retry_policy=RetryPolicy(maximum_attempts=1))
+
+
 Does = Callable[..., Awaitable[Conversation]]
 
 
@@ -364,6 +407,58 @@ class TestRestored:
 
         assert await run.result() == "by hand"
         assert len(REACHED["renewed"]) == 2
+
+
+class TestContinuedAsNew:
+    async def test_a_run_does_not_continue_as_new_while_a_call_is_not_over(
+        self, gates: GateClient, client: Client, store: Store, queue: str, working: Any
+    ) -> None:
+        """Its next execution would make the call again, under the key of the next visit."""
+        ACTS["two"] = [says(Lost())]
+        async with working([InTwoBranches], list(EFFECTS.values())):
+            await client.start_workflow("InTwoBranches", "two", id=f"two-{queue}", task_queue=queue)
+            run = Conversation(gates, f"two-{queue}")
+            await run.opened("blocked:wire")
+            await run.admitted("go", signal=True)
+
+            async def refused() -> str | None:
+                return (await gates.get(run.id)).trouble
+
+            trouble = await until(refused, "it is refused")
+            assert "wire#1 is not over" in trouble
+            assert "await it before workflow.continue_as_new" in trouble
+            assert len(REACHED["two"]) == 1
+            await run.handle.terminate()
+
+    async def test_it_does_once_the_call_is_over(
+        self, gates: GateClient, client: Client, store: Store, queue: str, working: Any
+    ) -> None:
+        """The second execution makes a call of its own."""
+        async with working([InTwoBranches], list(EFFECTS.values())):
+            await client.start_workflow(
+                "InTwoBranches", "one", id=f"one-{queue}", task_queue=queue, start_signal="wait"
+            )
+            run = Conversation(gates, f"one-{queue}")
+            await run.opened("go")
+            await run.admitted("go")
+            assert await run.result() == "one done"
+        assert len(set(REACHED["one"])) == 2
+
+    async def test_a_gate_about_another_call_is_not_taken_for_its_own(
+        self, gates: GateClient, client: Client, queue: str, working: Any
+    ) -> None:
+        """An answer to that one would decide about this one."""
+        ACTS["anothers"] = [CLOSED]
+        async with working([AnothersGate], list(EFFECTS.values())):
+            await client.start_workflow("AnothersGate", "anothers", id=f"anothers-{queue}", task_queue=queue)
+            run = Conversation(gates, f"anothers-{queue}")
+            await run.opened("go")
+            await run.admitted("go")
+            gate = await run.opened("failed:letter~2")
+            assert isinstance(gate.payload, dict)
+            assert gate.payload["call"] == "letter#1"
+            await run.admitted("failed:letter~2", {"decision": "retry"})
+            assert await run.result() == "anothers done"
 
 
 class TestBegunAnew:
