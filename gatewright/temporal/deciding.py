@@ -183,6 +183,9 @@ class EffectPerformance(Performance):
         except ActivityError as failed:
             if is_cancelled_exception(failed):
                 raise
+            if self._run.reset and workflow.patched(names.PATCH_LOOKED):
+                # This execution has not attempted it. Of those before it only the ledger knows, or history, that it would ask.
+                return Next(call, _unknown(call, f"the ledger could not be asked: {innermost(failed)}"), failed)
             nothing = Finding(state=EffectState.NOT_ATTEMPTED, source="attempt", because=innermost(failed)[:2000])
             return Next(call, nothing.about(call), failed)
         if planned.finding is not None:
@@ -198,10 +201,16 @@ class EffectPerformance(Performance):
             raise failed
         cause, reached = failed.cause, True
         if isinstance(cause, ApplicationError):
-            if (finding := told(cause)) is not None:
+            finding = told(cause)
+            if finding is None and (cause.type in NEVER_REACHED or cause.message == "Failed decoding arguments"):
+                finding = Finding(state=EffectState.NOT_ATTEMPTED, source="attempt", because=cause.message)
+            if finding is not None and (
+                # It is the last attempt that says so, and speaks for itself alone.
+                finding.state is not EffectState.NOT_ATTEMPTED
+                or not workflow.patched(names.PATCH_LOOKED)
+                or await self._never_begun(call)
+            ):
                 return finding.about(call)
-            if cause.type in NEVER_REACHED or cause.message == "Failed decoding arguments":
-                return Finding(state=EffectState.NOT_ATTEMPTED, source="attempt", because=cause.message).about(call)
         elif isinstance(cause, ActivityTimeout):
             reached = begun(cause.last_heartbeat_details)
         came = await self._activity(call, Errand(mode="examine", begun=reached, reset=self._run.reset))
@@ -211,6 +220,17 @@ class EffectPerformance(Performance):
         said = told(came.failed.cause) if came.failed else None
         words = innermost(came.failed) if came.failed else "the activity side said nothing"
         return said.about(call) if said is not None else _unknown(call, words)
+
+    async def _never_begun(self, call: Call) -> bool:
+        """Whether the ledger knows of no attempt at it; false where it cannot be asked."""
+        look = PlanEffect(call=call, kind=self._kind, look=True)
+        try:
+            planned = Planned.model_validate(await self._ledger(names.PLAN_EFFECT, look, f"was {call.id} attempted?"))
+        except ActivityError as failed:
+            if is_cancelled_exception(failed):
+                raise
+            return False
+        return planned.finding is not None and planned.finding.state is EffectState.NOT_ATTEMPTED
 
     async def _happened(self, call: Call) -> Next | Ended:
         """The recorded result of a call that is known to have happened; where it is gone since, a person is asked."""

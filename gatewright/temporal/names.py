@@ -47,6 +47,9 @@ PATCH_CANCELLED: Final = "gatewright-cancelled"
 PATCH_ASKED_AGAIN: Final = "gatewright-asked-again"
 """Runs that ask once more where a word, or what is recorded, cannot be had; those of an earlier release fail (`deciding.py`)."""
 
+PATCH_LOOKED: Final = "gatewright-looked"
+"""Runs that look into the ledger before a last attempt that never reached it counts for all; those of an earlier release do not (`deciding.py`)."""
+
 PATCH_HANDED_OVER: Final = "gatewright-handed-over"
 """Runs that do not continue as new while a call is not over; those of an earlier release do (`frame.py`, `asking.py`)."""
 

@@ -24,6 +24,10 @@ from . import names
 
 T = TypeVar("T")
 
+_NO_ENTRY = Finding(
+    state=EffectState.UNKNOWN, because="the ledger has no entry of it: it was emptied, or restored from a backup"
+)
+
 
 class PlanEffect(Word):
     """
@@ -31,13 +35,15 @@ class PlanEffect(Word):
 
     `replaces` is the key of the generation before, which is known not to have
     happened. `reset` says that this execution repeats what another has done
-    before it (`temporal workflow reset`, or a retry of the workflow).
+    before it (`temporal workflow reset`, or a retry of the workflow). With `look`
+    nothing is planned: the finding is what the ledger knows of attempts at it.
     """
 
     call: Call
     kind: str
     replaces: str | None = None
     reset: bool = False
+    look: bool = False
 
 
 class Planned(Told):
@@ -99,6 +105,9 @@ class LedgerActivities:
                 "whether it was attempted is recorded there"
             )
             return _planned(store, call.generation, Finding(state=EffectState.UNKNOWN, because=reason))
+        if asked.look:
+            entry = await self._asked(lambda: store.ledger.entry(call.key))
+            return _planned(store, call.generation, _finding(entry) if entry else _NO_ENTRY)
         if asked.reset and asked.replaces is None and (lost := await self._lost(store, call)) is not None:
             return _planned(store, call.generation, lost)
         entry = await self._asked(

@@ -16,7 +16,7 @@ from temporalio.common import RetryPolicy
 from temporalio.exceptions import ApplicationError, CancelledError
 
 from gatewright.store import EffectUnderWay, Store
-from gatewright.temporal import GateClient
+from gatewright.temporal import GateClient, GatewrightPlugin
 from tests.effects.outside import Lost
 from tests.temporal.conversation import Conversation, until
 
@@ -588,6 +588,63 @@ async def test_an_outside_that_nobody_understands_is_asked_of_a_person(name: str
 
     assert "reconcile= returned" in str(gate.message) or "cannot be written as JSON" in str(gate.message)
     assert len(REACHED[name]) == reached + 1
+
+
+class NotFoundError(Exception):
+    """The outside's own error, named as Temporal's for an activity that no worker has."""
+
+
+class TestLastAttempt:
+    async def test_an_error_that_is_named_as_one_before_the_ledger_does_not_deny_the_call(
+        self, does: Does, store: Store
+    ) -> None:
+        """The ledger has an intent: the outside was reached."""
+        run = await does("letter", "not found", says(NotFoundError()), attempts=1)
+        gate = await run.opened("failed:letter")
+
+        assert isinstance(gate.payload, dict)
+        assert gate.payload["known_not_to_have_happened"] is False
+        await run.admitted("failed:letter", {"decision": "retry"})
+        assert await run.result() == "not found done"
+        assert len(set(REACHED["not found"])) == 1
+
+    async def test_nor_is_the_outside_left_unasked(self, does: Does) -> None:
+        """It can be asked, so nobody else is."""
+        run = await does("parcel", "came late", slowly(says(NotFoundError())), attempts=1)
+
+        assert await run.result() == "came late arrived"
+        assert len(REACHED["came late"]) == 1
+
+    async def test_an_effect_that_no_worker_has_is_known_not_to_have_happened(
+        self, gates: GateClient, client: Client, queue: str, working: Any, store: Store
+    ) -> None:
+        """The ledger has a plan, and no attempt."""
+        async with working([Once], [letter]):
+            await client.start_workflow("Once", args=["wire", "nowhere", 2], id=f"nowhere-{queue}", task_queue=queue)
+            run = Conversation(gates, f"nowhere-{queue}")
+            gate = await run.opened("failed:wire")
+        assert isinstance(gate.payload, dict)
+        assert (gate.payload["error_type"], gate.payload["known_not_to_have_happened"]) == ("NotFoundError", True)
+        assert [entry.state for entry in store.ledger.entries(run=run.id)] == ["planned"]
+
+    async def test_a_call_that_an_execution_before_has_made_is_not_denied_by_a_worker_without_a_store(
+        self, gates: GateClient, client: Client, address: str, queue: str, working: Any
+    ) -> None:
+        """It has not asked the ledger: a person decides, and whoever has the ledger goes by it."""
+        async with working([Once], [wire]):
+            await client.start_workflow("Once", args=["wire", "made", 1], id=f"made-{queue}", task_queue=queue)
+            run = Conversation(gates, f"made-{queue}")
+            assert await run.result() == "made done"
+        await reset(run)
+        bare = await Client.connect(address, plugins=[GatewrightPlugin(None)])
+        run = Conversation(gates, run.id)
+        async with working([Once], [wire], client=bare):
+            gate = await run.opened("blocked:wire")
+        assert "this worker has no store" in str(gate.message)
+        async with working([Once], [wire]):
+            await run.admitted("blocked:wire", {"decision": "did_not_happen"})
+            assert await run.result() == "made done"
+        assert len(REACHED["made"]) == 1
 
 
 class TestAskedAgain:
