@@ -3,6 +3,7 @@
 import asyncio
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from fastapi import Request, Response
@@ -52,26 +53,25 @@ class ListPage:
         """The list as its address says; only the part of it that changes, where a page asks for that."""
         listed = Listed.of(request.query_params)
         part = request.headers.get("x-gatewright-part") == "list"
-        key = (listed, visitor.principal, int(times.now().timestamp()) // _KEPT_SECONDS, self._site.health.known)
         await self._site.health.trouble()
-        version = self._site.feed.version
-        rendered = self._site.kept(key)
-        if rendered is None:
-            found = await asyncio.to_thread(self._found, listed, visitor.principal)
-            rendered = self._site.render(
-                "_list.html",
-                listed=listed,
-                found=found,
-                trouble=self._site.health.known,
-                version="" if version is None else version,
-                principal=visitor.principal,
-                example=self._site.settings.example or "gatewright start PIPELINE --input '{...}'",
-            )
-            if version == self._site.feed.version:
-                self._site.keep(key, rendered)
+        key = (listed, visitor.principal, int(times.now().timestamp()) // _KEPT_SECONDS, self._site.health.known)
+        rendered = await self._site.shared(key, partial(self._rendered, listed, visitor.principal))
         if part:
             return HTMLResponse(rendered, headers=headers())
         return self._site.page(request, visitor, "list.html", rendered=rendered, listed=listed)
+
+    async def _rendered(self, listed: Listed, principal: str) -> str:
+        version = self._site.feed.version
+        found = await asyncio.to_thread(self._found, listed, principal)
+        return self._site.render(
+            "_list.html",
+            listed=listed,
+            found=found,
+            trouble=self._site.health.known,
+            version="" if version is None else version,
+            principal=principal,
+            example=self._site.settings.example or "gatewright start PIPELINE --input '{...}'",
+        )
 
     def _found(self, listed: Listed, principal: str) -> Found:
         store = self._site.store

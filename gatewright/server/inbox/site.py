@@ -1,10 +1,11 @@
 """What all pages share: who may see them, how they are rendered, what is down, and what may be kept between changes."""
 
+import asyncio
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from importlib.resources import files
 from typing import Any
 
@@ -27,6 +28,9 @@ POLICY = (
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
 """The content security policy of every page: nothing inline, nothing from elsewhere."""
+
+MAX_KEPT = 200
+"""How many rendered texts are kept for others."""
 
 STATIC = {
     "inbox.css": "text/css; charset=utf-8",
@@ -73,7 +77,8 @@ class Site:
         queues = {app.task_queue for app in self.gateway.apps.values() if app.task_queue}
         self.health = Health(self.client, queues)
         self.feed = Feed(self.store, self.health.trouble)
-        self._kept: dict[Any, str] = {}
+        self._kept: dict[Any, asyncio.Task[str]] = {}
+        self._kept_of: int | None = None
         self._env = Environment(
             loader=PackageLoader("gatewright.server.inbox"),
             autoescape=True,
@@ -127,18 +132,26 @@ class Site:
         """A page that says only what was wrong and what to do."""
         return self.page(request, visitor, "said.html", status=status, title=title, words=words, todo=todo)
 
-    def kept(self, key: Any) -> str | None:
-        """What was rendered under this key, if the index is known not to have changed since."""
-        return self._kept.get((self.feed.version, key)) if self.feed.version is not None else None
+    async def shared(self, key: Any, make: Callable[[], Coroutine[Any, Any, str]]) -> str:
+        """
+        What `make` renders, once for each state of the index: whoever comes meanwhile waits for it, later ones get it again.
 
-    def keep(self, key: Any, rendered: str) -> str:
-        """Keep it until the index changes."""
-        if (version := self.feed.version) is not None:
-            if len(self._kept) >= 200:
-                self._kept = {at: text for at, text in self._kept.items() if at[0] == version}
-            if len(self._kept) < 200:
-                self._kept[version, key] = rendered
-        return rendered
+        After a change all pages ask for the same at one moment.
+        """
+        if (version := self.feed.version) is None:
+            return await make()
+        if version != self._kept_of or len(self._kept) >= MAX_KEPT:
+            self._kept_of, self._kept = version, {}
+        if (making := self._kept.get(key)) is None:
+            # In a task of its own, so that the first one's going away does not take it from the others.
+            making = self._kept[key] = asyncio.create_task(make())
+            making.add_done_callback(partial(self._made, key))
+        return await asyncio.shield(making)
+
+    def _made(self, key: Any, making: "asyncio.Task[str]") -> None:
+        """Forget what failed, so that the next one tries anew."""
+        if (making.cancelled() or making.exception() is not None) and self._kept.get(key) is making:
+            del self._kept[key]
 
     def app_of(self, run: str) -> App | None:
         """The app that a run belongs to, if it is served here."""
