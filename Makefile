@@ -8,7 +8,7 @@ JOBS ?= 3
 TRIALS ?= 100
 READY := $(VENV)/.ready
 
-.PHONY: demo test check lint types rooms wheel storm crash crash-steps bench screenshots histories lock clean
+.PHONY: demo test check lint types rooms wheel storm crash crash-steps bench inbox-load screenshots histories lock clean
 .DEFAULT_GOAL := test
 
 # The lock is whole: names, versions and hashes, and pip has nothing to add to it. Where the files come from is its configuration.
@@ -52,6 +52,9 @@ crash-steps: $(READY) ## kill -9 of the worker in every step and at every gate
 
 bench: $(READY) ## answers timed beside bare Temporal, temporalio-google-adk and ADK; ARGS=--quick for under two minutes
 	$(BIN)/python -m bench.answers $(ARGS)
+
+inbox-load: $(READY) ## the inbox with 50 open pages and 20 answers a second, for a minute; figures in docs/inbox-load.md
+	$(BIN)/python -m bench.inbox $(ARGS)
 
 screenshots: $(READY) ## the inbox, and ADK's own UI at our gates, for the documentation (needs Chromium)
 	mkdir -p docs/images

@@ -66,6 +66,11 @@ class Process:
             words = self._log.read_text("utf-8", "replace").strip().splitlines()[-1:]
             raise CutOff(f"its worker did not start: {' '.join(words)}")
 
+    @property
+    def pid(self) -> int:
+        """Its number; 0 where it does not run."""
+        return 0 if self._child is None else self._child.pid
+
     async def line(self) -> str:
         """The next line that it prints; empty at the end."""
         if self._child is None or self._child.stdout is None:
