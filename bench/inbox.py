@@ -222,7 +222,11 @@ def _memory(seen: Sequence[Second]) -> tuple[float, float]:
 
 
 def _news(result: Load, settled: dict[Gate, float]) -> list[float]:
-    """From the moment that an answer was written to the index until a page was told, for each answer and page."""
+    """
+    From sending an answer until a page was told, for each answer and page.
+
+    `settled` says when the index heard of it: an event before that told of something else.
+    """
     found: list[float] = []
     for page in result.pages:
         told: dict[Gate, list[float]] = {}
