@@ -3,7 +3,6 @@
 import asyncio
 import json
 import secrets
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -34,7 +33,7 @@ from .visits import Sent, sent
 SETTLED_PATIENCE = 2.0
 """How long an answer that counts waits until the index has heard of it, in seconds."""
 
-MAX_ROWS = 200
+MAX_ROWS = 60
 """How many gates of a run are looked at for what was answered before."""
 
 _GONE = {Refusal.ALREADY_ANSWERED, Refusal.EXPIRED, Refusal.SUPERSEDED, Refusal.FRAME_CLOSED, Refusal.CONFLICT}
@@ -103,24 +102,24 @@ class GatePages:
 
     async def take(self, request: Request, visitor: Visitor) -> Response:
         """Send the answer in the form, and show what was ruled on it."""
-        facts = await self._facts(request)
-        if facts is None:
+        row = await self._row(request)
+        if row is None:
             return self._unknown(request, visitor)
         given = await sent(request)
         if given.wrong:
             return self._site.said(request, visitor, 400, "Nothing was sent", given.wrong)
-        typed = _typed(facts.row, given)
+        typed = _typed(row, given)
         if not self._site.door.sealed(visitor, given.get("seal")):
             words = "This form was not made for you by this server, or long ago. Look at it again and send it."
-            return self._page(request, visitor, facts, typed, Notice("bad", "Nothing was sent.", words), status=403)
+            return await self._back(request, visitor, row, typed, Notice("bad", "Nothing was sent.", words), status=403)
         if given.get("do"):
-            return self._page(request, visitor, facts, typed)
-        response, typed, notice, status = _ready(facts.row, typed)
+            return await self._back(request, visitor, row, typed)
+        response, typed, notice, status = _ready(row, typed)
         if notice is not None:
-            return self._page(request, visitor, facts, typed, notice, status=status)
+            return await self._back(request, visitor, row, typed, notice, status=status)
         said = Answer(
             answer_id=_answer_id(typed.nonce, response),
-            interrupt_id=facts.row.interrupt_id,
+            interrupt_id=row.interrupt_id,
             response=response,
             principal=visitor.principal,
             channel="inbox",
@@ -128,58 +127,72 @@ class GatePages:
             digest=given.get("digest") or None,
         )
         try:
-            ruling = await self._site.client.answer(facts.row.workflow_id, said)
+            ruling = await self._site.client.answer(row.workflow_id, said)
         except (ServerUnavailableError, NoWorkerError) as away:
             words = f"{away} What you typed is still here: send it again."
-            return self._page(request, visitor, facts, typed, Notice("bad", "It was not sent.", words), status=503)
-        return await self._ruled(request, visitor, facts, typed, said, ruling)
+            return await self._back(request, visitor, row, typed, Notice("bad", "It was not sent.", words), status=503)
+        return await self._ruled(request, visitor, row, typed, said, ruling)
 
     async def _ruled(
-        self, request: Request, visitor: Visitor, facts: Facts, typed: Typed, said: Answer, ruling: Ruling
+        self, request: Request, visitor: Visitor, row: GateRow, typed: Typed, said: Answer, ruling: Ruling
     ) -> Response:
-        run, interrupt_id = facts.row.workflow_id, facts.row.interrupt_id
         match ruling:
             case Admitted(receipts=receipts) | Repeated(receipts=receipts):
-                row = await self._settled(facts.row)
+                row = await self._settled(row)
                 if row.answer_id == said.answer_id:
-                    return RedirectResponse(
-                        address.gate_url(run, interrupt_id, answer=said.answer_id), 303, headers=headers()
-                    )
+                    counted = address.gate_url(row.workflow_id, row.interrupt_id, answer=said.answer_id)
+                    return RedirectResponse(counted, 303, headers=headers())
                 words = f"Its receipt is {receipts[0].digest}. The list has not heard of it yet, and will."
-                return self._page(request, visitor, facts, typed, Notice("good", "Your answer counts.", words))
+                return await self._back(request, visitor, row, typed, Notice("good", "Your answer counts.", words))
             case Pending(missing=missing):
                 words = f"{missing} more must agree."
-                return self._page(request, visitor, facts, typed, Notice("wait", "Your answer counts.", words))
+                return await self._back(request, visitor, row, typed, Notice("wait", "Your answer counts.", words))
             case Delivered(reason=reason):
                 words = f"{reason}. Nobody knows yet whether it counts; this page will tell. To send the same again changes nothing."
                 notice = Notice("wait", "Delivered, not judged yet.", words)
-                return self._page(request, visitor, facts, typed, notice, status=202)
+                return await self._back(request, visitor, row, typed, notice, status=202)
             case Refused(objections=objections):
-                return await self._refused(request, visitor, facts, typed, objections)
+                return await self._refused(request, visitor, row, typed, objections[0])
 
     async def _refused(
-        self, request: Request, visitor: Visitor, facts: Facts, typed: Typed, objections: Sequence[Objection]
+        self, request: Request, visitor: Visitor, row: GateRow, typed: Typed, first: Objection
     ) -> Response:
-        first = objections[0]
+        status = _STATUS.get(first.refusal, 422)
+        notice = Notice("bad", f"It did not count: {first.refusal.value.replace('_', ' ')}.", first.reason)
         if first.refusal in _GONE:
-            row = await self._settled(facts.row)
-            facts = await self._facts(request) or replace(facts, row=row)
-            notice = _gone(facts.row) if facts.row.state != "open" else Notice("bad", "It did not count.", first.reason)
-            return self._page(request, visitor, facts, typed, notice, status=409)
-        if first.refusal is Refusal.STALE_DIGEST:
+            row = await self._settled(row)
+            status = 409
+            notice = _gone(row) if row.state != "open" else Notice("bad", "It did not count.", first.reason)
+        elif first.refusal is Refusal.STALE_DIGEST:
             words = (
                 "What the gate shows has changed since you opened this page. What you typed is kept: look at it again."
             )
-            facts = await self._facts(request) or facts
-            return self._page(request, visitor, facts, typed, Notice("bad", "It did not count.", words), status=409)
-        if first.refusal is Refusal.INVALID:
+            notice = Notice("bad", "It did not count.", words)
+        elif first.refusal is Refusal.INVALID:
             typed = replace(typed, faults=first.faults)
             words = "The run did not take it, and still waits. Correct what is marked and send it again."
-            lines = () if first.faults else (first.reason,)
-            notice = Notice("bad", "It did not count.", words, lines)
-            return self._page(request, visitor, facts, typed, notice, status=422)
-        notice = Notice("bad", f"It did not count: {first.refusal.value.replace('_', ' ')}.", first.reason)
-        return self._page(request, visitor, facts, typed, notice, status=_STATUS.get(first.refusal, 422))
+            notice = Notice("bad", "It did not count.", words, () if first.faults else (first.reason,))
+        return await self._back(request, visitor, row, typed, notice, status=status)
+
+    async def _back(
+        self,
+        request: Request,
+        visitor: Visitor,
+        row: GateRow,
+        typed: Typed,
+        notice: Notice | None = None,
+        *,
+        status: int = 200,
+    ) -> Response:
+        """The page again, as it now is, with what was typed."""
+        facts = await self._facts(request) or Facts(row, None, (), (), None)
+        return self._page(request, visitor, facts, typed, notice, status=status)
+
+    async def _row(self, request: Request) -> GateRow | None:
+        run, interrupt_id = request.query_params.get("run", ""), request.query_params.get("id", "")
+        row = await asyncio.to_thread(self._site.store.gate, run, interrupt_id)
+        facts = await self._facts(request) if row is None else None
+        return facts.row if facts is not None else row
 
     async def _settled(self, row: GateRow) -> GateRow:
         """The gate's row once the index has heard that it is over, or as it is after a while."""
