@@ -3,7 +3,7 @@
 import json
 from typing import Literal
 
-from temporalio.api.history.v1 import HistoryEvent
+from temporalio.api.history.v1 import ActivityTaskScheduledEventAttributes, HistoryEvent
 from temporalio.client import Client, WorkflowHandle
 from temporalio.common import RawValue
 from temporalio.converter import DataConverter
@@ -13,7 +13,7 @@ from gatewright.protocol.finding import Errand, Finding
 from gatewright.protocol.receipt import EffectState
 
 from .results import finding_of
-from .wire import CALL_HEADER, ERRAND_HEADER, begun, told
+from .wire import CALL_HEADER, ERRAND_HEADER, PLAN_EFFECT, begun, told
 
 Made = Literal["no", "scheduled", "begun"]
 
@@ -44,10 +44,13 @@ async def _made_in(converter: DataConverter, handle: WorkflowHandle[object, obje
     """How far one execution has come with the call."""
     attempted: dict[int, str] = {}
     examined: set[int] = set()
+    looks: set[int] = set()
     made: Made = "no"
     async for event in handle.fetch_history_events():
         if event.HasField("activity_task_scheduled_event_attributes"):
             attributes = event.activity_task_scheduled_event_attributes
+            if await _looks(converter, attributes, call):
+                looks.add(event.event_id)
             fields = attributes.header.fields
             if CALL_HEADER not in fields or json.loads(fields[CALL_HEADER].data)["key"] != call.key:
                 continue
@@ -66,6 +69,9 @@ async def _made_in(converter: DataConverter, handle: WorkflowHandle[object, obje
             found = await _found(converter, event)
             if found is not None and found.state in _NOTHING_DONE and made == "begun":
                 made = "scheduled"
+        elif ended in looks and await _had_no_attempt(converter, event):
+            # The last attempt had not come as far as the ledger, which was then looked into for those before it.
+            made = "scheduled"
     if made != "scheduled" or not attempted:
         return made
     # An execution that a reset has ended keeps what its activities had reported.
@@ -76,6 +82,26 @@ async def _made_in(converter: DataConverter, handle: WorkflowHandle[object, obje
         ):
             return "begun"
     return made
+
+
+async def _looks(converter: DataConverter, scheduled: ActivityTaskScheduledEventAttributes, call: Call) -> bool:
+    """Whether the activity that is scheduled here looks into the ledger for attempts at the call."""
+    if scheduled.activity_type.name != PLAN_EFFECT:
+        return False
+    match await converter.decode(list(scheduled.input.payloads)):
+        case [{"look": True, "call": {"key": call.key}}]:
+            return True
+        case _:
+            return False
+
+
+async def _had_no_attempt(converter: DataConverter, event: HistoryEvent) -> bool:
+    """Whether the ledger had no attempt, as a look into it that has ended here says."""
+    match await converter.decode(list(event.activity_task_completed_event_attributes.result.payloads)):
+        case [{"finding": {"state": EffectState.NOT_ATTEMPTED.value}}]:
+            return True
+        case _:
+            return False
 
 
 async def _may_have_acted(converter: DataConverter, event: HistoryEvent) -> bool:

@@ -18,12 +18,17 @@ ERRAND_HEADER: Final = "gatewright-errand"
 FINDING_METADATA: Final = "gatewright-finding"
 """Where, beside an effect's result, the payload says what is known of it."""
 
+PLAN_EFFECT: Final = "gatewright_plan_effect"
+"""The activity that plans a call in the ledger, or only looks whether it was attempted."""
+
 MARK: Final = "gatewright"
 """The key of the last heartbeat detail, which is ours: whether the outside may have been reached, and what is waited for."""
 
 
 REPLACED: Final = "CallReplaced"
 """The ApplicationError type of a call in whose place another generation was decided on."""
+
+_NEVER_REACHED: Final = {"NoLedger", "NotACall", "NotFoundError", "StoreError"}
 
 
 def begun(details: Iterable[Any]) -> bool:
@@ -48,6 +53,11 @@ def told(failure: BaseException | None) -> Finding | None:
         return Finding.model_validate(failure.details[-1]) if isinstance(failure.details[-1], dict) else None
     except ValidationError:
         return None
+
+
+def never_reached(failure: ApplicationError) -> bool:
+    """Whether the attempt that failed so had not come as far as the ledger; of those before it that says nothing."""
+    return failure.type in _NEVER_REACHED or failure.message == "Failed decoding arguments"
 
 
 def header(value: BaseModel) -> Payload:

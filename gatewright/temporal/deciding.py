@@ -25,7 +25,7 @@ from temporalio.exceptions import ActivityError, ApplicationError, is_cancelled_
 from temporalio.exceptions import TimeoutError as ActivityTimeout
 
 from gatewright.effects.declare import EffectKind
-from gatewright.effects.wire import REPLACED, begun, told
+from gatewright.effects.wire import REPLACED, begun, never_reached, told
 from gatewright.protocol.call import Call
 from gatewright.protocol.canonical import plain
 from gatewright.protocol.decision import Blocked, Continue, Decision, EffectKnowledge, ReplayCalls, decide
@@ -41,8 +41,11 @@ from .planning import PlanEffect, Planned, Resolved, ResolveEffect
 LEDGER_RETRIES = RetryPolicy(initial_interval=timedelta(milliseconds=500), maximum_interval=timedelta(seconds=10))
 """The ledger is asked again for as long as the store is away: nothing is performed meanwhile."""
 
-NEVER_REACHED = {"NoLedger", "NotACall", "NotFoundError", "StoreError"}
-"""Failures of an attempt that had not come as far as the ledger."""
+LEDGER_TIMEOUT = timedelta(minutes=10)
+"""How long the ledger may take: after a reset, histories are read."""
+
+LEDGER_HEARTBEAT = timedelta(seconds=20)
+"""How long a worker that died while it asked the ledger goes unnoticed."""
 
 
 @dataclass(frozen=True)
@@ -202,7 +205,7 @@ class EffectPerformance(Performance):
         cause, reached = failed.cause, True
         if isinstance(cause, ApplicationError):
             finding = told(cause)
-            if finding is None and (cause.type in NEVER_REACHED or cause.message == "Failed decoding arguments"):
+            if finding is None and never_reached(cause):
                 finding = Finding(state=EffectState.NOT_ATTEMPTED, source="attempt", because=cause.message)
             if finding is not None and (
                 # It is the last attempt that says so, and speaks for itself alone.
@@ -261,7 +264,8 @@ class EffectPerformance(Performance):
                 activity,
                 # Without defaults, so that a worker of the release before reads it too.
                 asked.model_dump(mode="json", exclude_defaults=True),
-                start_to_close_timeout=timedelta(seconds=20),
+                start_to_close_timeout=LEDGER_TIMEOUT,
+                heartbeat_timeout=LEDGER_HEARTBEAT,
                 retry_policy=LEDGER_RETRIES,
                 summary=summary,
             )

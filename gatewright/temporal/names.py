@@ -6,6 +6,8 @@ They are part of recorded histories: none of them is ever renamed.
 
 from typing import Final
 
+from gatewright.effects import wire
+
 ANSWER: Final = "answer"
 """The signal and the update that carry an answer."""
 
@@ -23,7 +25,7 @@ OPEN_GATE: Final = "gatewright_open_gate"
 SETTLE_GATE: Final = "gatewright_settle_gate"
 CLOSE_RUN: Final = "gatewright_close_run"
 LEARN_LEDGER: Final = "gatewright_learn_ledger"
-PLAN_EFFECT: Final = "gatewright_plan_effect"
+PLAN_EFFECT: Final = wire.PLAN_EFFECT
 RESOLVE_EFFECT: Final = "gatewright_resolve_effect"
 
 ATTRIBUTE_PIPELINE: Final = "GatewrightPipeline"

@@ -6,7 +6,8 @@ What a run asks of the ledger before and between its effects: ordinary activitie
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
 from pydantic import JsonValue
@@ -23,6 +24,9 @@ from gatewright.store import EffectUnderWay, LedgerEntry, Plan, Store, StoreErro
 from . import names
 
 T = TypeVar("T")
+
+BEAT = 5.0
+"""How often Temporal is told that the worker lives, in seconds."""
 
 _NO_ENTRY = Finding(
     state=EffectState.UNKNOWN, because="the ledger has no entry of it: it was emptied, or restored from a backup"
@@ -97,7 +101,10 @@ class LedgerActivities:
     @activity.defn(name=names.PLAN_EFFECT)
     async def plan_effect(self, given: dict[str, Any]) -> dict[str, Any]:
         """Make the ledger's entry for a call: `PlanEffect` to `Planned`, as JSON."""
-        asked = PlanEffect.model_validate(given)
+        async with _beating():
+            return await self._plan(PlanEffect.model_validate(given))
+
+    async def _plan(self, asked: PlanEffect) -> dict[str, Any]:
         store, call = self._needed(asked.call), asked.call
         if call.ledger_id is not None and call.ledger_id != store.ledger_id:
             reason = (
@@ -135,7 +142,8 @@ class LedgerActivities:
         """
         said = ResolveEffect.model_validate(given)
         try:
-            return await self._resolve(said)
+            async with _beating():
+                return await self._resolve(said)
         except StoreError as refused:
             raise ApplicationError(str(refused), type="StoreError", non_retryable=True) from refused
 
@@ -203,6 +211,22 @@ class LedgerActivities:
             raise ApplicationError(f"the store is away, the effect waits: {away}", type="StoreUnavailable") from away
         except EffectUnderWay as living:
             raise ApplicationError(str(living), type="EffectUnderWay") from living
+
+
+@asynccontextmanager
+async def _beating() -> AsyncIterator[None]:
+    """Heartbeats, for as long as the block takes."""
+
+    async def beat() -> None:
+        while True:
+            activity.heartbeat()
+            await asyncio.sleep(BEAT)
+
+    beating = asyncio.create_task(beat())
+    try:
+        yield
+    finally:
+        beating.cancel()
 
 
 def _resolved(store: Store, key: str, **word: Any) -> LedgerEntry:

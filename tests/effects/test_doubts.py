@@ -32,7 +32,7 @@ with workflow.unsafe.imports_passed_through():
         fence,
         receipt,
     )
-    from gatewright.temporal import Frame, Gate
+    from gatewright.temporal import Frame, Gate, deciding, planning
 
 ACTS: dict[str, list[Callable[[], Any]]] = {}
 """What each attempt does once the outside was called, by name, the first one first; when it is used up, attempts succeed."""
@@ -645,6 +645,48 @@ class TestLastAttempt:
             await run.admitted("blocked:wire", {"decision": "did_not_happen"})
             assert await run.result() == "made done"
         assert len(REACHED["made"]) == 1
+
+    async def test_what_no_worker_had_is_made_after_a_reset_and_nobody_is_asked(
+        self, gates: GateClient, client: Client, queue: str, working: Any
+    ) -> None:
+        """History says that the ledger was looked into, and had no attempt."""
+        async with working([Once], [letter]):
+            await client.start_workflow("Once", args=["wire", "had not", 2], id=f"had-{queue}", task_queue=queue)
+            run = Conversation(gates, f"had-{queue}")
+            await run.opened("failed:wire")
+            await gates.abandon(run.id, reason="test")
+        await reset(run)
+        async with working([Once], [wire]):
+            assert await asyncio.wait_for(Conversation(gates, run.id).result(), 15) == "had not done"
+        assert len(REACHED["had not"]) == 1
+
+    async def test_a_ledger_that_takes_long_is_waited_for(
+        self, does: Does, store: Store, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """After a reset long histories are read; the worker says all the while that it lives."""
+        monkeypatch.setattr(deciding, "LEDGER_HEARTBEAT", timedelta(seconds=1), raising=False)
+        monkeypatch.setattr(planning, "BEAT", 0.2, raising=False)
+        looked = []
+
+        async def slowly_made(*_: Any) -> str:
+            looked.append(1)
+            await asyncio.sleep(2.5)
+            return "no"
+
+        monkeypatch.setattr(planning, "made_elsewhere", slowly_made)
+        run = await does("wire", "long", CLOSED, attempts=1)
+        await run.opened("failed:wire")
+        await run.gates.abandon(run.id, reason="test")
+        await reset(run)
+        run = Conversation(run.gates, run.id)
+        assert await run.result() == "long done"
+        assert len(looked) == 1
+        [plan] = [
+            event.activity_task_scheduled_event_attributes
+            async for event in run.handle.fetch_history_events()
+            if event.activity_task_scheduled_event_attributes.activity_type.name == "gatewright_plan_effect"
+        ]
+        assert plan.start_to_close_timeout.ToTimedelta() == timedelta(minutes=10)
 
 
 class TestAskedAgain:
