@@ -17,8 +17,8 @@ from gatewright.protocol.canonical import NotJson, digest
 from gatewright.protocol.entries import Objection, Refusal, Refused
 from gatewright.protocol.example import example
 from gatewright.protocol.faults import Fault
-from gatewright.protocol.question import ABSENT, Kind, Question, question
-from gatewright.store import GateRow, RefusalRow, RunRecord, SessionKey
+from gatewright.protocol.question import ABSENT, Question, question
+from gatewright.store import GateRow, RefusalRow, SessionKey
 from gatewright.temporal import Delivered, Ruling
 from gatewright.temporal.errors import NoWorkerError, ServerUnavailableError, UnknownRunError
 from gatewright.temporal.keeping import row_of
@@ -42,10 +42,9 @@ _STATUS = {Refusal.STALE_DIGEST: 409, Refusal.NOT_INVITED: 403, Refusal.UNKNOWN_
 
 @dataclass(frozen=True)
 class Facts:
-    """What is known of a gate: its row, its run, the run's other gates, the refusals, and the round before."""
+    """What is known of a gate: its row, the run's other gates, the refusals, and the round before."""
 
     row: GateRow
-    record: RunRecord | None
     gates: tuple[GateRow, ...]
     refusals: tuple[RefusalRow, ...]
     previous: GateRow | None
@@ -169,7 +168,9 @@ class GatePages:
             )
             notice = Notice("bad", "It did not count.", words)
         elif first.refusal is Refusal.INVALID:
-            typed = replace(typed, faults=first.faults)
+            # Who wrote JSON looks for what is wrong with it there, and not at fields that were left alone.
+            said = "; ".join(f"{fault.path}: {fault.message}" for fault in first.faults)
+            typed = replace(typed, raw_fault=said) if typed.as_json else replace(typed, faults=first.faults)
             words = "The run did not take it, and still waits. Correct what is marked and send it again."
             notice = Notice("bad", "It did not count.", words, () if first.faults else (first.reason,))
         return await self._back(request, visitor, row, typed, notice, status=status)
@@ -185,7 +186,7 @@ class GatePages:
         status: int = 200,
     ) -> Response:
         """The page again, as it now is, with what was typed."""
-        facts = await self._facts(request) or Facts(row, None, (), (), None)
+        facts = await self._facts(request) or Facts(row, (), (), None)
         return self._page(request, visitor, facts, typed, notice, status=status)
 
     async def _row(self, request: Request) -> GateRow | None:
@@ -209,12 +210,12 @@ class GatePages:
         if facts is not None or not (run and interrupt_id):
             return facts
         # The index was away when it opened: the run itself knows.
-        with suppress(NoWorkerError, UnknownRunError):
+        with suppress(NoWorkerError, UnknownRunError, TimeoutError):
             async with asyncio.timeout(5):
                 view = await self._site.client.get(run)
             for gate in view.gates:
                 if gate.interrupt_id == interrupt_id:
-                    return Facts(row_of(gate, run, view.pipeline), None, (), (), None)
+                    return Facts(row_of(gate, run, view.pipeline), (), (), None)
         return None
 
     def _listed(self, run: str, interrupt_id: str) -> Facts | None:
@@ -229,7 +230,7 @@ class GatePages:
         ]
         before = before or [each for each in gates if each.gate == row.gate and each.visit < row.visit]
         previous = max(before, key=lambda each: each.visit, default=None)
-        return Facts(row, store.run(run), gates, refusals, previous)
+        return Facts(row, gates, refusals, previous)
 
     def _unknown(self, request: Request, visitor: Visitor) -> Response:
         words = "The index does not list it, and no run says that it has it."
@@ -247,7 +248,6 @@ class GatePages:
         status: int = 200,
     ) -> Response:
         row = facts.row
-        asked = _question(row)
         fields = form.view(typed.draft, typed.faults)
         return self._site.page(
             request,
@@ -259,7 +259,6 @@ class GatePages:
             notice=notice,
             typed=typed,
             form=fields,
-            only_json=asked.kind is Kind.JSON,
             unsent=_unsent(typed) if row.state != "open" and request.method == "POST" else "",
             payload=_Payload.of(row.payload),
             changed=_changed(facts.previous, row),

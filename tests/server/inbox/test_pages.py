@@ -139,12 +139,16 @@ async def test_json_always_goes_and_what_is_none_comes_back(person: SignIn, stop
     ada, row = await person("ada"), await stopped_at("Asking", "asking")
 
     wrong = await ada.fill(row, GOOD | {"as": "json", "raw": '{"approved": nope}'})
-    right = await ada.fill(row, {"as": "json", "raw": json.dumps(VALUE)}, wrong.text)
+    misfit = await ada.fill(row, {"as": "json", "raw": json.dumps(VALUE | {"count": 11})}, wrong.text)
+    right = await ada.fill(row, {"as": "json", "raw": json.dumps(VALUE)}, misfit.text)
 
     assert 422 == wrong.status_code
     assert "This is not JSON: Expecting value: line 1 column 14" in wrong.text
     assert "{&#34;approved&#34;: nope}" in wrong.text
     assert 'value="Side"' in wrong.text
+    assert 422 == misfit.status_code
+    assert '<p class="fault" id="raw-fault">$.count: got 11, wanted at most 10</p>' in misfit.text
+    assert 'id="fault/count"' not in misfit.text
     assert 303 == right.status_code
 
 
