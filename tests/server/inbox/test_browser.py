@@ -198,6 +198,7 @@ async def test_with_the_keyboard_alone(window: Window, stopped_at: StoppedAt, ga
     """From the list to a gate that is answered, and back."""
     rows = [await stopped_at("Going", "going"), await stopped_at("Asking", "asking")]
     page = await window("ada")
+    await expect(page.locator("#keys-button")).to_be_visible()  # the script listens
     await page.keyboard.press("?")
     await expect(page.get_by_role("dialog")).to_be_visible()
     await page.keyboard.press("Escape")
@@ -205,10 +206,12 @@ async def test_with_the_keyboard_alone(window: Window, stopped_at: StoppedAt, ga
     await page.keyboard.type("Is draft")
     await page.keyboard.press("Enter")
     await expect(page).to_have_url(re.compile(r"q=Is\+draft"))
+    await expect(page.locator("#keys-button")).to_be_visible()  # the script listens
     await page.keyboard.press("j")
     await expect(page.locator("tr.chosen")).to_contain_text("Is draft 1 good?")
     await page.keyboard.press("Enter")
     await expect(page.get_by_role("heading", name="review")).to_be_visible()
+    await expect(page.locator("#keys-button")).to_be_visible()  # the script listens
     await page.keyboard.press("a")
     await page.keyboard.press("ArrowRight")
     await page.keyboard.press("ArrowLeft")
@@ -217,6 +220,7 @@ async def test_with_the_keyboard_alone(window: Window, stopped_at: StoppedAt, ga
     await page.keyboard.press("Tab")
     await page.keyboard.press("Enter")
     await expect(page.locator("#notice")).to_contain_text("Your answer counts.")
+    await expect(page.locator("#keys-button")).to_be_visible()  # the script listens
     await page.keyboard.press("u")
     await expect(page.locator("table.list")).to_be_visible()
 
